@@ -132,7 +132,7 @@ test-wheel: | setup
 	@tools/test_wheels.sh $(if $(PYTHONS),$(PYTHONS),.venv/bin/python)
 
 release: package
-	@tools/make_release.sh $(build_dir)
+	@tools/make_release.sh $(build_dir) $(PYTHONS)
 
 docs: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) --target cadre_docs

@@ -2,11 +2,13 @@
 # Collects what a release of this version is made of in build/cadre-<version>: Python wheels, Debian packages, the source
 # archive of the present commit, the notes of CHANGELOG.md, and checksums.
 #
-#   tools/make_release.sh <build folder>   whose Debian packages are made already
+#   tools/make_release.sh <build folder> [python...]
+#     the build folder has the Debian packages; Python 3.10, 3.11 and 3.12, default: those in PATH
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly build="$1"
+shift
 version=$(sed -n 's/^project(cadre VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 readonly version
 readonly release="build/cadre-$version"
@@ -18,7 +20,13 @@ fi
 rm -rf "$release"
 mkdir -p "$release"
 rm -f build/wheels/*.whl  # of other commits
-tools/make_wheels.sh
+tools/make_wheels.sh "$@"
+for tag in cp310-cp310 cp311-cp311 cp312-abi3; do
+  if ! compgen -G "build/wheels/cadre_tune-$version-$tag-*.whl" >/dev/null; then
+    echo "release: there is no wheel $tag; name Python 3.10, 3.11 and 3.12: make release PYTHONS='<python>...'" >&2
+    exit 1
+  fi
+done
 cp build/wheels/cadre_tune-"$version"-*.whl "$release"
 cp "$build"/*_"$version"_*.deb "$release"
 git archive --prefix="cadre-$version/" -o "$release/cadre-$version.tar.gz" HEAD

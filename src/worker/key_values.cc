@@ -14,6 +14,8 @@ bool takes_one_key(Operation operation) {
   return operation != Operation::wait && operation != Operation::contains && operation != Operation::size;
 }
 
+bool waits(Operation operation) { return operation == Operation::get || operation == Operation::wait; }
+
 std::optional<std::int64_t> as_number(const std::string& text) {
   std::int64_t number = 0;
   const char* const end = text.data() + text.size();
@@ -28,49 +30,75 @@ std::vector<KeyValues::Reply> KeyValues::handle(std::uint64_t worker, const chan
   const channel::Caller caller{worker, request.call};
   if (takes_one_key(request.operation) && request.keys.size() != 1)
     return {{caller, {.error = fmt::format("a store's operation takes one key and got {}", request.keys.size())}}};
-  if (!is_ready(request)) {
-    waiting_[caller] = {request, now + std::chrono::milliseconds(request.timeout_ms)};
-    return {};
-  }
-  std::vector<Reply> replies{{caller, execute(request)}};
-  for (auto it = waiting_.begin(); it != waiting_.end();) {
-    if (!is_ready(it->second.request)) {
-      ++it;
-      continue;
+  if (waits(request.operation)) {
+    if (const auto missing = first_missing(request, 0)) {
+      watch(caller, {request, now + std::chrono::milliseconds(request.timeout_ms), *missing});
+      return {};
     }
-    replies.push_back({it->first, execute(it->second.request)});
-    it = waiting_.erase(it);
+    return {{caller, execute(request)}};
   }
+  const bool was_there = takes_one_key(request.operation) && values_.contains(request.keys.front());
+  std::vector<Reply> replies{{caller, execute(request)}};
+  if (!was_there && takes_one_key(request.operation) && values_.contains(request.keys.front()))
+    wake_watchers(request.keys.front(), replies);
   return replies;
 }
 
 std::vector<KeyValues::Reply> KeyValues::expire(TimePoint now) {
   std::vector<Reply> replies;
-  for (auto it = waiting_.begin(); it != waiting_.end();) {
-    if (it->second.until > now) {
-      ++it;
-      continue;
-    }
-    replies.push_back({it->first, {.error = missing(it->second.request)}});
-    it = waiting_.erase(it);
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    const channel::Caller caller = deadlines_.begin()->second;
+    deadlines_.erase(deadlines_.begin());
+    const Waiting waiting = std::move(waiting_.extract(caller).mapped());
+    const auto watchers = watchers_.find(waiting.request.keys[waiting.watched]);
+    std::erase(watchers->second, caller);
+    if (watchers->second.empty()) watchers_.erase(watchers);
+    replies.push_back({caller, {.error = missing(waiting.request)}});
   }
   return replies;
 }
 
 std::optional<KeyValues::TimePoint> KeyValues::next_deadline() const {
-  std::optional<TimePoint> next;
-  for (const auto& [caller, waiting] : waiting_) next = next ? std::min(*next, waiting.until) : waiting.until;
-  return next;
+  return deadlines_.empty() ? std::nullopt : std::optional(deadlines_.begin()->first);
 }
 
 void KeyValues::clear() {
   values_.clear();
   waiting_.clear();
+  deadlines_.clear();
+  watchers_.clear();
 }
 
-bool KeyValues::is_ready(const channel::StoreRequest& request) const {
-  if (request.operation != Operation::get && request.operation != Operation::wait) return true;
-  return std::ranges::all_of(request.keys, [this](const std::string& key) { return values_.contains(key); });
+// Returns the index of a key that is not there, from this one on; empty if all are.
+std::optional<std::size_t> KeyValues::first_missing(const channel::StoreRequest& request, std::size_t from) const {
+  const auto found = std::find_if(request.keys.begin() + static_cast<std::ptrdiff_t>(from), request.keys.end(),
+                                  [this](const std::string& key) { return !values_.contains(key); });
+  if (found == request.keys.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - request.keys.begin());
+}
+
+void KeyValues::watch(const channel::Caller& caller, Waiting waiting) {
+  watchers_[waiting.request.keys[waiting.watched]].push_back(caller);
+  deadlines_.emplace(waiting.until, caller);
+  waiting_.insert_or_assign(caller, std::move(waiting));
+}
+
+// Replies to requests that lacked only this key; those that lack others watch one of them.
+void KeyValues::wake_watchers(const std::string& key, std::vector<Reply>& replies) {
+  const auto watchers = watchers_.extract(key);
+  if (watchers.empty()) return;
+  for (const channel::Caller& caller : watchers.mapped()) {
+    Waiting waiting = std::move(waiting_.extract(caller).mapped());
+    deadlines_.erase({waiting.until, caller});
+    auto missing = first_missing(waiting.request, waiting.watched);
+    if (!missing) missing = first_missing(waiting.request, 0);  // an earlier one may have been erased
+    if (missing) {
+      waiting.watched = *missing;
+      watch(caller, std::move(waiting));
+    } else {
+      replies.push_back({caller, execute(waiting.request)});
+    }
+  }
 }
 
 channel::StoreReply KeyValues::execute(const channel::StoreRequest& request) {

@@ -3,10 +3,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "channel/message.h"
@@ -32,18 +36,25 @@ class KeyValues {
   void clear();
 
  private:
+  // A request that lacks keys. It watches one of them: the cost of each key that is set is that of the requests that
+  // watch it, however many others wait.
   struct Waiting {
     channel::StoreRequest request;
     TimePoint until;
+    std::size_t watched = 0;  // index of the key
   };
 
+  std::optional<std::size_t> first_missing(const channel::StoreRequest& request, std::size_t from) const;
+  void watch(const channel::Caller& caller, Waiting waiting);
+  void wake_watchers(const std::string& key, std::vector<Reply>& replies);
   channel::StoreReply execute(const channel::StoreRequest& request);
   channel::StoreReply add(const std::string& key, std::int64_t amount);
-  bool is_ready(const channel::StoreRequest& request) const;
   std::string missing(const channel::StoreRequest& request) const;
 
-  std::map<std::string, std::string> values_;
+  std::unordered_map<std::string, std::string> values_;
   std::map<channel::Caller, Waiting> waiting_;
+  std::set<std::pair<TimePoint, channel::Caller>> deadlines_;               // of waiting_
+  std::unordered_map<std::string, std::vector<channel::Caller>> watchers_;  // by key; each waits
 };
 
 }  // namespace cadre::worker

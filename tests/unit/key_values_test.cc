@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <limits>
+#include <map>
+#include <string>
+#include <vector>
 
 namespace cadre::worker {
 namespace {
@@ -12,8 +16,10 @@ using channel::StoreReply;
 using channel::StoreRequest;
 using Operation = StoreRequest::Operation;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Pair;
 
 constexpr auto kNow = KeyValues::TimePoint(std::chrono::seconds(100));
 
@@ -68,12 +74,58 @@ TEST(KeyValues, WhoeverWaitsIsAnsweredWithTheLastKeyAndOnce) {
   EXPECT_TRUE(values.handle(3, {.operation = Operation::get, .keys = {"b"}, .timeout_ms = 1000}, kNow).empty());
   EXPECT_EQ(values.handle(1, {.operation = Operation::set, .keys = {"a"}, .value = "1"}, kNow).size(), 1u);
   const auto replies = values.handle(1, {.operation = Operation::add, .keys = {"b"}, .amount = 7}, kNow);
-  ASSERT_EQ(replies.size(), 3u);
-  EXPECT_EQ(replies[0].caller.worker, 1u);
-  EXPECT_EQ(replies[1].caller.worker, 2u);
-  EXPECT_EQ(replies[2].caller.worker, 3u);
-  EXPECT_EQ(replies[2].reply.value, "7");
+  std::map<std::uint64_t, std::string> values_by_worker;
+  for (const KeyValues::Reply& reply : replies) values_by_worker[reply.caller.worker] = reply.reply.value;
+  EXPECT_THAT(values_by_worker, ElementsAre(Pair(1, ""), Pair(2, ""), Pair(3, "7")));
   EXPECT_EQ(values.handle(1, {.operation = Operation::set, .keys = {"b"}, .value = "1"}, kNow).size(), 1u);
+  EXPECT_EQ(values.next_deadline(), std::nullopt);
+}
+
+TEST(KeyValues, AKeyThatIsErasedMeanwhileIsMissingAgain) {
+  KeyValues values;
+  ask(values, {.operation = Operation::set, .keys = {"a"}, .value = "1"});
+  EXPECT_TRUE(values.handle(2, {.operation = Operation::wait, .keys = {"a", "b"}, .timeout_ms = 1000}, kNow).empty());
+  ask(values, {.operation = Operation::erase, .keys = {"a"}});
+  EXPECT_EQ(values.handle(1, {.operation = Operation::set, .keys = {"b"}}, kNow).size(), 1u) << "a is missing";
+  EXPECT_EQ(values.handle(1, {.operation = Operation::set, .keys = {"a"}}, kNow).size(), 2u);
+}
+
+// As a group of Gloo or NCCL is formed: each rank sets its address, asks for those of all others, and waits for the
+// end.
+TEST(KeyValues, ManyRanksMeet) {
+  constexpr int kRanks = 256;
+  KeyValues values;
+  std::vector<int> steps(kRanks);
+  std::deque<std::uint64_t> replied;
+  const auto key = [](const char* kind, int rank) { return kind + std::to_string(rank); };
+  const auto next = [&](int rank) {
+    const int step = steps[static_cast<std::size_t>(rank)]++;
+    StoreRequest request{.operation = Operation::set, .keys = {key("address", rank)}, .value = key("at ", rank)};
+    if (step >= 1 && step < kRanks)
+      request = {.operation = Operation::get, .keys = {key("address", (rank + step) % kRanks)}, .timeout_ms = 60000};
+    if (step == kRanks) request = {.operation = Operation::set, .keys = {key("done", rank)}};
+    if (step == kRanks + 1) {
+      request = {.operation = Operation::wait, .timeout_ms = 60000};
+      for (int other = 0; other < kRanks; ++other) request.keys.push_back(key("done", other));
+    }
+    for (const auto& reply : values.handle(static_cast<std::uint64_t>(rank), request, kNow)) {
+      EXPECT_EQ(reply.reply.error, "");
+      replied.push_back(reply.caller.worker);
+    }
+  };
+  int done = 0;
+  for (int rank = 0; rank < kRanks; ++rank) {  // one after the other, as processes come; each goes on as far as it can
+    next(rank);
+    for (; !replied.empty(); replied.pop_front()) {
+      const int other = static_cast<int>(replied.front());
+      if (steps[replied.front()] <= kRanks + 1) {
+        next(other);
+      } else {
+        ++done;
+      }
+    }
+  }
+  EXPECT_EQ(done, kRanks);
   EXPECT_EQ(values.next_deadline(), std::nullopt);
 }
 
