@@ -19,8 +19,10 @@ struct InitOptions {
   std::optional<double> num_gpus = {};
   /// Custom resources and their amounts, such as {"license", 2}. Default: none.
   std::map<std::string, double> resources = {};
-  /// Kind of this machine's GPUs, for trials that ask for one. Default: derived from the model that the NVIDIA driver
-  /// reports, its first word with a digit ("H100" of "NVIDIA H100 80GB HBM3"); none if there are GPUs of several kinds.
+  /// Kind of this machine's GPUs, for trials, workers and validators that ask for one; or the kind of each,
+  /// "A100,A10G", see Resources::accelerator_type. Default: derived from the models that the NVIDIA driver reports, the
+  /// first word with a digit ("H100" of "NVIDIA H100 80GB HBM3"). If there are several kinds, CUDA_VISIBLE_DEVICES must
+  /// not be set, or have UUIDs, or numbers with CUDA_DEVICE_ORDER=PCI_BUS_ID; otherwise none.
   std::optional<std::string> accelerator_type = {};
   /// Labels of this machine, such as {"zone", "eu"}; see Resources::labels. Default: none.
   std::map<std::string, std::string> labels = {};

@@ -17,7 +17,8 @@ struct Resources {
   double cpus = 1;                            ///< CPUs
   double gpus = 0;                            ///< up to 1: a share of one GPU; above 1: whole GPUs only
   std::map<std::string, double> custom = {};  ///< any names; cadre::init sets the machine's own
-  /// Kind of GPUs that a machine has, or must have, such as "H100". Default: any.
+  /// Kind of GPUs that a machine has, or that are wanted, such as "H100". A machine with several kinds names that of
+  /// each GPU, in the order of CUDA_VISIBLE_DEVICES or of their places on the bus: "A100,A100,A10G". Default: any.
   std::string accelerator_type = {};
   /// Labels of a machine and their values, or required labels: "eu" for that value, "!eu" for another value or none,
   /// "in(eu,us)" for one of several, "!in(eu,us)" for none of them. Names and values contain no spaces and none of

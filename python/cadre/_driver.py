@@ -19,7 +19,8 @@ _OF_KERNELS = {"IPython", "debugpy", "ipykernel", "ipykernel_launcher", "jedi", 
 _LONGEST_ARGUMENT = 100_000  # Linux takes 128 KiB; a program of many libraries has more names of modules
 
 
-def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=None, ignore_reinit_error=False, **others):
+def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=None, accelerator_type=None,
+         ignore_reinit_error=False, **others):
     """Starts the fork server, from which all trials are forked, and returns at once. Without a call, the first Tuner does
     it.
 
@@ -27,7 +28,8 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
     if both shall import at the same time (then the server imports nothing, and each trial what it needs).
 
     num_cpus, num_gpus: of this machine, for trials; default: what it has. resources: further ones by name, with
-    amounts. labels: of this machine. The other arguments of ray.init have no meaning here.
+    amounts. labels: of this machine. accelerator_type: kind of its GPUs, or of each, "A100,A100,A10G"; default: what the
+    driver says. The other arguments of ray.init have no meaning here.
 
     Raises InvalidArgument if the server runs already, unless ignore_reinit_error, and for amounts that cannot be.
     """
@@ -39,7 +41,8 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
         if ignore_reinit_error:
             return
         raise _core.InvalidArgument("init was called before; shutdown() ends what it has started")
-    options = {"num_cpus": num_cpus, "num_gpus": num_gpus, "resources": resources or {}, "labels": labels or {}}
+    options = {"num_cpus": num_cpus, "num_gpus": num_gpus, "resources": resources or {}, "labels": labels or {},
+               "accelerator_type": accelerator_type}
     given = {"path": [os.path.abspath(folder) for folder in sys.path], "argv": sys.argv, "modules": installed_modules(),
              "options": options}
     compat = sys.modules.get("cadre.compat.ray")

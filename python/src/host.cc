@@ -149,13 +149,15 @@ PythonHost& host() {
 }
 
 void start(std::vector<std::string> command, std::optional<double> num_cpus, std::optional<double> num_gpus,
-           std::map<std::string, double> resources, std::map<std::string, std::string> labels) {
+           std::map<std::string, double> resources, std::map<std::string, std::string> labels,
+           std::optional<std::string> accelerator_type) {
   host().set_server_command(std::move(command));
   // Nothing here runs Python, but for the server, which has the GIL from here on.
   init(0, nullptr,
        {.num_cpus = num_cpus,
         .num_gpus = num_gpus,
         .resources = std::move(resources),
+        .accelerator_type = std::move(accelerator_type),
         .labels = std::move(labels),
         .host = &host()});
   is_running = true;
@@ -166,6 +168,7 @@ void start(std::vector<std::string> command, std::optional<double> num_cpus, std
 void bind_host(nb::module_& module) {
   module.def("init", &start, nb::arg("command"), nb::arg("num_cpus") = nb::none(), nb::arg("num_gpus") = nb::none(),
              nb::arg("resources") = nb::dict(), nb::arg("labels") = nb::dict(),
+             nb::arg("accelerator_type") = nb::none(),
              "Executes `command` as the fork server; in the process that it becomes, the same call does not return.");
   module.def("shutdown", [] {
     with_cadre([] { shutdown(); });

@@ -11,11 +11,23 @@ namespace cadre::resources {
 // driver shows. Does not call CUDA, which would start threads, so that the fork server could not fork.
 int count_gpus();
 
-// Returns the value of CUDA_VISIBLE_DEVICES for a process that has these of our GPUs, numbered from 0.
+// Returns the value of CUDA_VISIBLE_DEVICES for a process that has these of our GPUs, numbered from 0. On a machine
+// with several kinds the names are UUIDs: CUDA would number the fastest first.
 std::string visible_devices(const std::vector<int>& gpus);
 
-// Returns the kind of the machine's GPUs: the first word of their model with a digit, "H100" of "NVIDIA H100 80GB
-// HBM3", or the whole model if there is none. Empty if there are no GPUs or several kinds.
-std::string accelerator_type(const std::filesystem::path& driver = "/proc/driver/nvidia");
+// Where Linux shows GPUs.
+struct GpuFiles {
+  std::filesystem::path driver = "/proc/driver/nvidia";
+  std::filesystem::path devices = "/dev";
+};
+
+// Returns the kinds of count_gpus() GPUs in the form of Resources::accelerator_type: one if all are of that kind. A
+// kind is the first word of the model with a digit, "H100" of "NVIDIA H100 80GB HBM3", or the whole model if there is
+// none. Empty if there are no GPUs, or if they are of several kinds and CUDA_VISIBLE_DEVICES has numbers that only CUDA
+// understands: those of CUDA_DEVICE_ORDER=PCI_BUS_ID are understood.
+std::string accelerator_types(const GpuFiles& files = {});
+
+// Returns the UUIDs of the GPUs, in the order of accelerator_types(), if they are of several kinds; empty otherwise.
+std::vector<std::string> uuids_of_several_kinds(const GpuFiles& files = {});
 
 }  // namespace cadre::resources

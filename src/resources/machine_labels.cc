@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "resources/gpu_kinds.h"
+
 namespace cadre::resources {
 namespace {
 
@@ -66,7 +68,7 @@ std::string fault_of_selectors(const Resources& wanted) {
 
 std::string mismatch(const Resources& machine, const Resources& wanted) {
   const auto is = [](const std::string& there) { return there.empty() ? "there is none" : "it is " + there; };
-  if (!wanted.accelerator_type.empty() && wanted.accelerator_type != machine.accelerator_type)
+  if (!wanted.accelerator_type.empty() && !has_kind(machine, wanted.accelerator_type))
     return fmt::format("accelerator type {} ({})", wanted.accelerator_type, is(machine.accelerator_type));
   for (const auto& [name, text] : wanted.labels) {
     const auto found = machine.labels.find(name);

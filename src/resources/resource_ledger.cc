@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cadre/value.h"
+#include "resources/gpu_kinds.h"
 #include "resources/machine_labels.h"
 
 namespace cadre::resources {
@@ -38,20 +39,28 @@ Amounts amounts_without_gpus(const Resources& resources) {
 }  // namespace
 
 ResourceLedger::ResourceLedger(const Resources& total)
-    : machine_(checked(total)), total_(amounts_without_gpus(total)), total_gpus_(units(total.gpus)) {
+    : machine_(checked(total)),
+      total_(amounts_without_gpus(total)),
+      gpu_kinds_(kinds_of_gpus(total)),
+      total_gpus_(units(total.gpus)) {
   for (const auto& [name, amount] : total_) used_[name] = 0;
   for (std::int64_t rest = total_gpus_; rest > 0; rest -= kUnitsPerWhole)
     free_gpus_.push_back(std::min(rest, kUnitsPerWhole));
 }
 
-std::optional<Gpus> ResourceLedger::place(std::int64_t wanted, const std::optional<Gpus>& only) const {
-  if (wanted <= 0) return Gpus();
-  const std::int64_t share = std::min(wanted, kUnitsPerWhole);  // units per GPU
-  const auto count = static_cast<std::size_t>((wanted + kUnitsPerWhole - 1) / kUnitsPerWhole);
+bool ResourceLedger::is_wanted(const Resources& wanted, int gpu) const {
+  return wanted.accelerator_type.empty() || wanted.accelerator_type == gpu_kinds_.at(static_cast<std::size_t>(gpu));
+}
+
+std::optional<Gpus> ResourceLedger::place(const Resources& wanted, const std::optional<Gpus>& only) const {
+  const std::int64_t amount = units(wanted.gpus);
+  if (amount <= 0) return Gpus();
+  const std::int64_t share = std::min(amount, kUnitsPerWhole);  // units per GPU
+  const auto count = static_cast<std::size_t>((amount + kUnitsPerWhole - 1) / kUnitsPerWhole);
   Gpus fitting = only.value_or(Gpus(free_gpus_.size()));
   if (!only) std::iota(fitting.begin(), fitting.end(), 0);
   const auto free = [this](int gpu) { return free_gpus_.at(static_cast<std::size_t>(gpu)); };
-  std::erase_if(fitting, [&](int gpu) { return free(gpu) < share; });
+  std::erase_if(fitting, [&](int gpu) { return free(gpu) < share || !is_wanted(wanted, gpu); });
   if (fitting.size() < count) return std::nullopt;
   std::ranges::stable_sort(fitting, {}, free);
   fitting.resize(count);
@@ -65,13 +74,13 @@ bool ResourceLedger::is_free(const Resources& wanted, const std::optional<Gpus>&
     const auto total = total_.find(name);
     if (amount > 0 && (total == total_.end() || used_.at(name) + amount > total->second)) return false;
   }
-  return place(units(wanted.gpus), only).has_value();
+  return place(wanted, only).has_value();
 }
 
 std::optional<Gpus> ResourceLedger::acquire(const Resources& wanted, const std::optional<Gpus>& only) {
   if (!is_free(wanted, only)) return std::nullopt;
   for (const auto& [name, amount] : amounts_without_gpus(wanted)) used_[name] += amount;
-  Gpus gpus = *place(units(wanted.gpus), only);
+  Gpus gpus = *place(wanted, only);
   for (const int gpu : gpus)
     free_gpus_.at(static_cast<std::size_t>(gpu)) -= std::min(units(wanted.gpus), kUnitsPerWhole);
   return gpus;
@@ -84,15 +93,23 @@ void ResourceLedger::release(const Resources& held, const Gpus& gpus) {
 
 std::string ResourceLedger::shortage(const Resources& wanted) const {
   const Amounts amounts = amounts_of(wanted);
+  const std::string label = mismatch(machine_, wanted);
   Amounts totals = total_;
   totals["gpus"] = total_gpus_;
+  std::string kind;
+  if (label.empty() && !wanted.accelerator_type.empty() && machine_.accelerator_type != wanted.accelerator_type) {
+    totals["gpus"] = kUnitsPerWhole * std::ranges::count(gpu_kinds_, wanted.accelerator_type);
+    kind = " of kind " + wanted.accelerator_type;
+  }
   std::vector<std::string> missing;
   for (const auto& [name, amount] : amounts) {
     const auto total = totals.find(name);
     const std::int64_t there = total == totals.end() ? 0 : total->second;
-    if (amount > there) missing.push_back(fmt::format("{:g} {} (there are {:g})", whole(amount), name, whole(there)));
+    if (amount > there)
+      missing.push_back(
+          fmt::format("{:g} {}{} (there are {:g})", whole(amount), name, name == "gpus" ? kind : "", whole(there)));
   }
-  if (std::string label = mismatch(machine_, wanted); !label.empty()) missing.push_back(std::move(label));
+  if (!label.empty()) missing.push_back(label);
   return fmt::format("{}", fmt::join(missing, ", "));
 }
 

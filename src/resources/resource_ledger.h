@@ -23,8 +23,9 @@ class ResourceLedger {
   // Throws std::invalid_argument for amounts that no machine has: negative ones, NaN, and amounts above the limits.
   explicit ResourceLedger(const Resources& total);
 
-  // Acquires the amounts if all are free and the machine matches the request, and returns their GPUs: a share is placed
-  // where it leaves the least free. `only`: use no other GPUs than these. Empty if it is not possible.
+  // Acquires the amounts if all are free and the machine matches the request, and returns their GPUs, which are of
+  // the wanted kind: a share is placed where it leaves the least free. `only`: use no other GPUs than these. Empty if
+  // it is not possible.
   std::optional<Gpus> acquire(const Resources& wanted, const std::optional<Gpus>& only = {});
   // Returns true if acquire() would succeed.
   bool is_free(const Resources& wanted, const std::optional<Gpus>& only = {}) const;
@@ -38,12 +39,14 @@ class ResourceLedger {
   std::string usage() const;
 
  private:
-  // Returns GPUs with room for so many units; empty if there are none.
-  std::optional<Gpus> place(std::int64_t units, const std::optional<Gpus>& only) const;
+  // Returns GPUs of the wanted kind with room for what is wanted; empty if there are none.
+  std::optional<Gpus> place(const Resources& wanted, const std::optional<Gpus>& only) const;
+  bool is_wanted(const Resources& wanted, int gpu) const;
 
   Resources machine_;
   Amounts total_;  // without GPUs, which are in the members below
   Amounts used_;
+  std::vector<std::string> gpu_kinds_;
   std::vector<std::int64_t> free_gpus_;  // free units of each GPU
   std::int64_t total_gpus_;
 };

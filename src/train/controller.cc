@@ -14,6 +14,8 @@
 #include "base/overload.h"
 #include "cadre/error.h"
 #include "checkpoint/checkpoint_files.h"
+#include "resources/gpu_kinds.h"
+#include "resources/gpus.h"
 #include "resources/resource_ledger.h"
 #include "train/assignment.h"
 #include "train/capacity.h"
@@ -421,6 +423,9 @@ void Controller::start(const StartValidator& validator) {
   base::make_own_directory(own_directory.parent_path());
   base::make_own_directory(own_directory);
   const bool starts_workers = !config.workers.bundles.empty();
+  std::optional<Resources> workers;
+  if (starts_workers)
+    workers = resources::with_kinds(config.workers.required_resources(), engine_.resources(), validator.gpus);
   const ValidatorAssignment assignment{
       .run_name = directory().filename(),
       .run_directory = directory().string(),
@@ -429,7 +434,7 @@ void Controller::start(const StartValidator& validator) {
       .function = validator.wanted.host_function,
       .config = validator.wanted.config,
       .resources = config.resources,
-      .worker_resources = starts_workers ? std::optional(config.workers.required_resources()) : std::nullopt,
+      .worker_resources = workers,
       .visible_devices =
           engine_.resources().gpus > 0 ? std::optional(resources::visible_devices(validator.gpus)) : std::nullopt};
   engine_.start(validator_id(validator.id, validator.attempt),

@@ -15,6 +15,7 @@
 #include "cadre/error.h"
 #include "checkpoint/checkpoint_files.h"
 #include "control/object_uses.h"
+#include "resources/gpu_kinds.h"
 #include "resources/gpus.h"
 #include "resources/memory_usage.h"
 #include "tune/host_trainable.h"
@@ -239,6 +240,8 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
   const Trial& trial = experiment_.trials().at(launch.trial);
   const fs::path directory = path_of(trial.directory);
   const CheckpointConfig& checkpoints = setting_.options.run_config.checkpoint_config;
+  std::optional<Resources> workers = launch.needs.of_workers;
+  if (workers) workers = resources::with_kinds(std::move(*workers), engine_.resources(), launch.gpus);
   return {.experiment_name = setting_.experiment_name,
           .trial = trial.index,
           .trial_id = trial.id,
@@ -254,7 +257,7 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
           .step = launch.step,
           .seed = static_cast<std::int64_t>(setting_.options.tune_config.seed),
           .resources = launch.needs.total,
-          .worker_resources = launch.needs.of_workers,
+          .worker_resources = workers,
           .checkpoint_frequency = checkpoints.checkpoint_frequency.value_or(0),
           .checkpoint_at_end = checkpoints.checkpoint_at_end.value_or(false),
           .runs_in_directory = setting_.options.run_config.chdir_to_trial_dir,

@@ -9,6 +9,7 @@
 #include "cadre/error.h"
 #include "engine/local/fork_server.h"
 #include "engine/local/local_engine.h"
+#include "resources/gpu_kinds.h"
 #include "resources/gpus.h"
 #include "resources/machine_labels.h"
 #include "resources/resource_ledger.h"
@@ -55,6 +56,12 @@ std::vector<std::string> faults_of(const InitOptions& options) {
     check_amount(faults, "resource \"" + name + "\"", amount);
     if (name.empty()) faults.emplace_back("a resource has no name");
   }
+  if (options.accelerator_type) {
+    const double gpus = options.num_gpus.value_or(resources::count_gpus());
+    if (std::string fault = resources::fault_of_kinds({.gpus = gpus, .accelerator_type = *options.accelerator_type});
+        !fault.empty())
+      faults.push_back("accelerator_type: " + fault);
+  }
   if (std::string fault = resources::fault_of_labels({.labels = options.labels}); !fault.empty())
     faults.push_back("labels: " + fault);
   for (const std::string& name : worker::duplicate_entry_names()) {
@@ -74,7 +81,8 @@ Resources resources_of(const InitOptions& options) {
   resources.cpus = options.num_cpus.value_or(resources.cpus);
   resources.gpus = options.num_gpus.value_or(resources::count_gpus());
   resources.custom = options.resources;
-  if (resources.gpus > 0) resources.accelerator_type = resources::accelerator_type();
+  if (resources.gpus > 0) resources.accelerator_type = resources::accelerator_types();
+  if (!resources::fault_of_kinds(resources).empty()) resources.accelerator_type.clear();  // num_gpus is another number
   if (options.accelerator_type) resources.accelerator_type = *options.accelerator_type;
   resources.labels = options.labels;
   return resources;
@@ -163,7 +171,6 @@ void start_workers_through(base::FileDescriptor fork_server) {
 }
 
 void set_root_resources(Resources resources) {
-  resources.accelerator_type = machine().accelerator_type;
   resources.labels = machine().labels;
   initialised_process().resources = std::move(resources);
 }

@@ -121,18 +121,18 @@ void PowerFails::lose_power(Subject& subject, Disk::Loss loss) {
 }
 
 TEST_F(PowerFails, AnExperimentIsContinuedFromWhatIsLeft) {
-  Experiments experiments(folder_, CADRE_PROGRAM);
+  Experiments experiments(folder_, program_beside("cadre"));
   run_all(6, [&](std::int64_t number) { return experiments.make(number, fmt::format("run_{}", number)); });
 }
 
 TEST_F(PowerFails, APublishedExperimentIsContinuedFromWhatIsLeft) {
-  Experiments experiments(folder_, CADRE_PROGRAM, folder_of_files(folder_));
+  Experiments experiments(folder_, program_beside("cadre"), folder_of_files(folder_));
   run_all(4, [&](std::int64_t number) { return experiments.make(number, fmt::format("run_{}", number)); });
 }
 
 #ifdef CADRE_TRAINING_CONTROLLER
 TEST_F(PowerFails, ATrainingRunIsContinuedFromWhatIsLeft) {
-  Trainings trainings(folder_, CADRE_TRAINING_CONTROLLER, folder_of_files(folder_));
+  Trainings trainings(folder_, program_beside("cadre_training_controller"), folder_of_files(folder_));
   fs::create_directory(folder_);
   const auto first = trainings.make(0, "first");  // writes the rows that all runs read
   const auto ended = first->start(random_, {}).wait(kPatience);

@@ -51,9 +51,9 @@ class EveryCallOfARun : public ::testing::TestWithParam<Case> {
   bool fail_one(long call);
 
   TemporaryDirectory folder_;
-  Experiments experiments_{folder_.path(), CADRE_PROGRAM, folder_of_files(folder_.path())};
+  Experiments experiments_{folder_.path(), program_beside("cadre"), folder_of_files(folder_.path())};
 #ifdef CADRE_TRAINING_CONTROLLER
-  Trainings trainings_{folder_.path(), CADRE_TRAINING_CONTROLLER, folder_of_files(folder_.path())};
+  Trainings trainings_{folder_.path(), program_beside("cadre_training_controller"), folder_of_files(folder_.path())};
 #endif
 };
 

@@ -339,10 +339,10 @@ class Soak {
   Tally tally_ = {};
   std::int64_t lines_ = 0;
   const StorageFolder storage_ = folder_of_the_server(options_.directory);
-  Experiments experiments_{options_.directory, CADRE_PROGRAM};
-  Experiments published_{options_.directory, CADRE_PROGRAM, storage_};
+  Experiments experiments_{options_.directory, program_beside("cadre")};
+  Experiments published_{options_.directory, program_beside("cadre"), storage_};
 #ifdef CADRE_TRAINING_CONTROLLER
-  Trainings training_{options_.directory, CADRE_TRAINING_CONTROLLER, storage_};
+  Trainings training_{options_.directory, program_beside("cadre_training_controller"), storage_};
 #endif
 };
 

@@ -118,6 +118,8 @@ std::string describe(pid_t process) {
 
 }  // namespace
 
+fs::path program_beside(std::string_view name) { return fs::read_symlink("/proc/self/exe").parent_path() / name; }
+
 ControllerProcess::ControllerProcess(const ControllerOptions& options)
     : ControllerProcess(to_arguments(options), options.environment,
                         options.said.empty() ? fs::path(options.experiment.string() + ".said") : options.said) {}

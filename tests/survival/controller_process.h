@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "survival/survivor.h"
@@ -53,6 +54,9 @@ class ControllerProcess {
   std::filesystem::path said_;  // its standard output and error
   pid_t process_ = -1;
 };
+
+// Returns the path of another program in this one's folder, so that copies of a build find their own.
+std::filesystem::path program_beside(std::string_view name);
 
 // Call first in main: if this process was started as a controller, runs it and never returns.
 void run_if_controller(int argc, char** argv);

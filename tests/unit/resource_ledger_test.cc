@@ -93,5 +93,24 @@ TEST(ResourceLedger, UsageIsForPeople) {
   EXPECT_EQ(ledger.usage(), "0.5/2 CPUs, 0/0 GPUs, 2/3 license");
 }
 
+TEST(ResourceLedger, GpusAreOfTheWantedKind) {
+  ResourceLedger ledger({.cpus = 8, .gpus = 4, .accelerator_type = "A100,A10G,A100,A10G"});
+  const Resources a10g{.cpus = 1, .gpus = 1, .accelerator_type = "A10G"};
+  const Resources half{.cpus = 1, .gpus = 0.5, .accelerator_type = "A100"};
+  EXPECT_EQ(ledger.acquire(a10g), Gpus({1}));
+  EXPECT_EQ(ledger.acquire(half), Gpus({0}));
+  EXPECT_EQ(ledger.acquire({.cpus = 1, .gpus = 0.5}), Gpus({0})) << "any kind goes where the least stays free";
+  EXPECT_EQ(ledger.acquire(a10g), Gpus({3}));
+  EXPECT_EQ(ledger.acquire(a10g), std::nullopt) << "an A100 is free, and not wanted";
+  EXPECT_TRUE(ledger.is_free(half));
+  ledger.release(a10g, {1});
+  EXPECT_EQ(ledger.acquire(a10g, Gpus({0, 1})), Gpus({1}));
+  EXPECT_EQ(ledger.shortage(a10g), "");
+  EXPECT_EQ(ledger.shortage({.gpus = 3, .accelerator_type = "A10G"}), "3 gpus of kind A10G (there are 2)");
+  EXPECT_EQ(ledger.shortage({.gpus = 3}), "");
+  EXPECT_EQ(ledger.shortage({.gpus = 1, .accelerator_type = "H100"}),
+            "accelerator type H100 (it is A100,A10G,A100,A10G)");
+}
+
 }  // namespace
 }  // namespace cadre::resources

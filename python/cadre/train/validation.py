@@ -26,7 +26,8 @@ class ValidationConfig:
 
     fn: Callable
     task_config: ValidationTaskConfig = field(default_factory=ValidationTaskConfig)
-    ray_remote_kwargs: Optional[Dict[str, Any]] = None  # num_cpus, num_gpus, max_retries
+    ray_remote_kwargs: Optional[Dict[str, Any]] = None
+    # num_cpus, num_gpus, resources, accelerator_type, label_selector, max_retries
 
     def __post_init__(self):
         self.task_config = self.task_config or ValidationTaskConfig()
@@ -36,11 +37,14 @@ class ValidationConfig:
         resources = {"CPU": others.pop("num_cpus", 1), "GPU": others.pop("num_gpus", 0), **others.pop("resources", {})}
         stored = {"function": stored_validator(self.fn), "config": _values.encode(dict(self.task_config.fn_kwargs or {})),
                   "resources": _stored_bundle(resources), "timeout": self.task_config.timeout_s}
+        for theirs, ours in (("accelerator_type", "accelerator_type"), ("label_selector", "labels")):
+            if others.get(theirs):
+                stored["resources"][ours] = others.pop(theirs)
         if "max_retries" in others:
             stored["max_retries"] = others.pop("max_retries")
         if others:
             raise ValueError(f"ValidationConfig: ray_remote_kwargs has {', '.join(others)}; known are num_cpus, num_gpus, "
-                             "resources and max_retries")
+                             "resources, accelerator_type, label_selector and max_retries")
         return stored
 
 

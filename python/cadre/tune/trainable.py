@@ -235,7 +235,9 @@ def _stored_bundle(bundle):
         raise TypeError(f"resources are {bundle!r}; they must be a dictionary such as {{'cpu': 2, 'gpu': 0.5}}")
     stored = {"cpus": 0.0, "gpus": 0.0, "custom": {}}
     for name, amount in bundle.items():
-        if name.lower() in ("cpu", "gpu"):
+        if name.startswith("accelerator_type:"):  # as in Ray: {"accelerator_type:A10G": 0.001}
+            stored["accelerator_type"] = name.partition(":")[2]
+        elif name.lower() in ("cpu", "gpu"):
             stored[name.lower() + "s"] = float(amount)
         else:
             stored["custom"][name] = float(amount)
