@@ -1,5 +1,6 @@
 """Validation of checkpoints beside training."""
 
+import types
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Optional
 
@@ -31,17 +32,61 @@ class ValidationConfig:
     def __post_init__(self):
         self.task_config = self.task_config or ValidationTaskConfig()
 
-    def _stored(self):
+    def _stored(self, workers):
+        """Returns the stored form. workers: bundles for the workers of a trainer in the function, for which it waits
+        without a CPU of its own unless num_cpus says otherwise."""
         others = dict(self.ray_remote_kwargs or {})
-        resources = {"CPU": others.pop("num_cpus", 1), "GPU": others.pop("num_gpus", 0), **others.pop("resources", {})}
+        resources = {"CPU": others.pop("num_cpus", 0 if workers else 1), "GPU": others.pop("num_gpus", 0),
+                     **others.pop("resources", {})}
         stored = {"function": stored_validator(self.fn), "config": _values.encode(dict(self.task_config.fn_kwargs or {})),
-                  "resources": _stored_bundle(resources), "timeout": self.task_config.timeout_s}
+                  "resources": _stored_bundle(resources), "timeout": self.task_config.timeout_s, **stored_workers(workers)}
         if "max_retries" in others:
             stored["max_retries"] = others.pop("max_retries")
         if others:
             raise ValueError(f"ValidationConfig: ray_remote_kwargs has {', '.join(others)}; known are num_cpus, num_gpus, "
                              "resources and max_retries")
         return stored
+
+
+def stored_workers(bundles):
+    """Returns the entry of a validation's options that has bundles for workers of its own; none without bundles."""
+    return {"workers": {"bundles": bundles, "strategy": "pack"}} if bundles else {}
+
+
+def makes_trainer(function):
+    """Returns true if a function names a class of trainers, itself or in functions and classes of its module that it
+    names. A validation has the resources of its workers from its start on, so they are known before it runs."""
+    return _names_trainer(function, getattr(function, "__module__", None), set())
+
+
+def _names_trainer(value, module, visited):
+    from cadre.train.trainer import DataParallelTrainer
+
+    if isinstance(value, type) and issubclass(value, DataParallelTrainer):
+        return True
+    for inner in ("func", "__func__"):  # of functools.partial, and of a method
+        value = getattr(value, inner, value)
+    if id(value) in visited or getattr(value, "__module__", None) != module:
+        return False
+    visited.add(id(value))
+    if not isinstance(value, types.FunctionType):
+        members = vars(value if isinstance(value, type) else type(value)).values()
+        return any(_names_trainer(member, module, visited) for member in members if isinstance(member, types.FunctionType))
+    names = _names_in(value.__code__)
+    if not _TRAINERS.isdisjoint(names):
+        return True
+    cells = [cell.cell_contents for cell in value.__closure__ or () if cell != types.CellType()]
+    found = [value.__globals__[name] for name in names if name in value.__globals__]
+    return any(callable(one) and _names_trainer(one, module, visited) for one in (*cells, *found))
+
+
+_TRAINERS = {"DataParallelTrainer", "TorchTrainer"}  # as they are named where a function imports them itself
+
+
+def _names_in(code):
+    """Returns the names of globals and attributes in the code of a function and of those within it."""
+    inner = [_names_in(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return set(code.co_names).union(*inner)
 
 
 def stored_validator(function):
