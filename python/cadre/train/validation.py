@@ -1,5 +1,7 @@
 """Validation of checkpoints beside training."""
 
+import contextlib
+import functools
 import types
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Optional
@@ -55,29 +57,40 @@ def stored_workers(bundles):
 
 def makes_trainer(function):
     """Returns true if a function names a class of trainers, itself or in functions and classes of its module that it
-    names. A validation has the resources of its workers from its start on, so they are known before it runs."""
+    names. A validation has the resources of its workers from its start on, so they must be known before it runs."""
+    function = _unwrapped(function)
     return _names_trainer(function, getattr(function, "__module__", None), set())
+
+
+def _unwrapped(value):
+    while isinstance(value, (functools.partial, types.MethodType)):
+        value = value.func if isinstance(value, functools.partial) else value.__func__
+    return value
 
 
 def _names_trainer(value, module, visited):
     from cadre.train.trainer import DataParallelTrainer
 
+    value = _unwrapped(value)
     if isinstance(value, type) and issubclass(value, DataParallelTrainer):
         return True
-    for inner in ("func", "__func__"):  # of functools.partial, and of a method
-        value = getattr(value, inner, value)
     if id(value) in visited or getattr(value, "__module__", None) != module:
         return False
     visited.add(id(value))
-    if not isinstance(value, types.FunctionType):
-        members = vars(value if isinstance(value, type) else type(value)).values()
-        return any(_names_trainer(member, module, visited) for member in members if isinstance(member, types.FunctionType))
-    names = _names_in(value.__code__)
-    if not _TRAINERS.isdisjoint(names):
-        return True
-    cells = [cell.cell_contents for cell in value.__closure__ or () if cell != types.CellType()]
-    found = [value.__globals__[name] for name in names if name in value.__globals__]
-    return any(callable(one) and _names_trainer(one, module, visited) for one in (*cells, *found))
+    if isinstance(value, types.FunctionType):
+        named = _names_in(value.__code__)
+        return bool(_TRAINERS & named) or any(_names_trainer(one, module, visited) for one in _callables_of(value, named))
+    members = vars(value if isinstance(value, type) else type(value)).values()
+    return any(_names_trainer(one, module, visited) for one in members if isinstance(one, types.FunctionType))
+
+
+def _callables_of(function, names):
+    """Returns what a function can call: of its globals those with these names, and of its closure all."""
+    found = [function.__globals__[name] for name in names if name in function.__globals__]
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # a variable without a value yet
+            found.append(cell.cell_contents)
+    return [one for one in found if callable(one)]
 
 
 _TRAINERS = {"DataParallelTrainer", "TorchTrainer"}  # as they are named where a function imports them itself

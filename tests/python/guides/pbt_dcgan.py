@@ -26,12 +26,12 @@ def main(storage_path):
     mnist_cnn.eval()
     mnist_model_ref = ray.put(mnist_cnn)
     scheduler = PopulationBasedTraining(
-        time_attr="training_iteration", perturbation_interval=2,
+        time_attr="training_iteration", perturbation_interval=2, synch=True,
         hyperparam_mutations={"netG_lr": lambda: np.random.uniform(1e-2, 1e-5),
                               "netD_lr": lambda: np.random.uniform(1e-2, 1e-5)})
     tuner = tune.Tuner(
         dcgan_train,
-        run_config=tune.RunConfig(name="pbt_dcgan_mnist_tutorial", storage_path=storage_path, stop={"training_iteration": 6}),
+        run_config=tune.RunConfig(name="pbt_dcgan_mnist_tutorial", storage_path=storage_path, stop={"training_iteration": 4}),
         tune_config=tune.TuneConfig(metric="is_score", mode="max", num_samples=4, scheduler=scheduler),
         param_space={"netG_lr": tune.choice([0.0001, 0.0002, 0.0005]), "netD_lr": tune.choice([0.0001, 0.0002, 0.0005]),
                      "mnist_model_ref": mnist_model_ref, "checkpoint_interval": 2})
