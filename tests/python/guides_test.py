@@ -1,4 +1,4 @@
-"""Programs as Ray's guides have them, written anew, with nothing changed but the imports: tests/python/guides, each as a
+"""Programs as Ray's guides have them, written anew, with nothing changed but the imports (tests/python/guides): each as a
 script, under pytest and in a notebook's kernel."""
 
 import csv
@@ -158,6 +158,14 @@ def check_checkpoints_callback(storage, facts, folder):
                     config={"width": width})
 
 
+def check_checkpoints_lightning(storage, facts, folder):
+    del folder
+    assert facts == ["BEST 0.01 2 0", "READ True 0.01"]
+    for trial, lr in zip(trials_of(storage / "tune_mnist"), (1e-5, 1e-2)):
+        check_trial(trial, file="checkpoint.ckpt", num_checkpoints=2, results=[1, 2],
+                    config={"layer_1": 32, "lr": lr, "batch_size": 64})
+
+
 def check_fashion_mnist(storage, facts, folder):
     del folder
     trained, read = facts
@@ -190,13 +198,15 @@ def check_async_validation(storage, facts, folder):
 
 CHECKS = {name.removeprefix("check_"): check for name, check in list(globals().items())
           if (GUIDES / f"{name.removeprefix('check_')}.py").is_file()}
-NEED_MNIST = {"pbt_mnist", "pbt_dcgan", "fashion_mnist", "async_validation"}
+NEED_MNIST = {"pbt_mnist", "pbt_dcgan", "checkpoints_lightning", "fashion_mnist", "async_validation"}
 
 
 @pytest.fixture(params=sorted(CHECKS))
 def guide(request):
     if request.param in NEED_MNIST and not MNIST.is_dir():
         pytest.skip(f"{MNIST} is not there: make setup")
+    if request.param == "checkpoints_lightning":
+        pytest.importorskip("lightning")
     return request.param
 
 
