@@ -2,6 +2,7 @@
 script, under pytest and in a notebook's kernel."""
 
 import csv
+import importlib.util
 import json
 import os
 import pathlib
@@ -199,14 +200,16 @@ def check_async_validation(storage, facts, folder):
 CHECKS = {name.removeprefix("check_"): check for name, check in list(globals().items())
           if (GUIDES / f"{name.removeprefix('check_')}.py").is_file()}
 NEED_MNIST = {"pbt_mnist", "pbt_dcgan", "checkpoints_lightning", "fashion_mnist", "async_validation"}
+NEEDED = {"checkpoints_lightning": ["lightning"], "async_validation": ["cadre._data"]}
 
 
 @pytest.fixture(params=sorted(CHECKS))
 def guide(request):
     if request.param in NEED_MNIST and not MNIST.is_dir():
         pytest.skip(f"{MNIST} is not there: make setup")
-    if request.param == "checkpoints_lightning":
-        pytest.importorskip("lightning")
+    for module in NEEDED.get(request.param, []):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not there")
     return request.param
 
 

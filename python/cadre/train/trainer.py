@@ -75,7 +75,7 @@ class Result:
     def __init__(self, found):
         kept = [reported_checkpoint(one) for one in found["best_checkpoints"]]
         self._history = _with_validations(found["history"], kept)
-        self.metrics = self._history[-1] or None if self._history else None  # what its validation has added, too
+        self.metrics = self._history[-1] or None if self._history else None  # with the metrics of its validation
         self.checkpoint = None if found["checkpoint"] is None else Checkpoint(found["checkpoint"])
         self.best_checkpoints = [(one.checkpoint, one.metrics) for one in kept]
         self.path = found["path"]
@@ -161,7 +161,7 @@ class DataParallelTrainer:
             "train_loop_config": _values.encode(train_loop_config or {}), "scaling_config": scaling_config._stored(),
             "run_config": stored_run_config,
             "datasets": {name: dataset._stored() for name, dataset in self._datasets.items()}}
-        validator = validation_config.fn if validation_config else train_loop_per_worker  # which may report others
+        validator = validation_config.fn if validation_config else train_loop_per_worker  # it may report some
         workers = scaling_config._bundles() if makes_trainer(validator) else []
         if validation_config is not None:
             self._description["validation"] = validation_config._stored(workers)
