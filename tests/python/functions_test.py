@@ -217,6 +217,18 @@ def test_a_class_trains_step_by_step_and_its_dictionaries_are_checkpoints(fit):
     assert restored.count == 120
 
 
+def test_checkpoints_are_listed_with_the_oldest_or_the_worst_first(fit):
+    for name, options, counts in (("all", {}, [2, 4, 6]), ("by_score", {"checkpoint_score_attribute": "distance"}, [4, 6, 2])):
+        class Distances(Counts):
+            def step(self):
+                return {**super().step(), "distance": abs(self.count - 4.9)}
+
+        config = tune.CheckpointConfig(checkpoint_frequency=2, checkpoint_at_end=False, **options)
+        result, = fit(tune.with_parameters(Distances, start=0), name=name, param_space={"by": 1},
+                      stop={"training_iteration": 6}, checkpoint_config=config)
+        assert [metrics["count"] for _, metrics in result.best_checkpoints] == counts
+
+
 def test_a_class_without_the_base_and_what_is_no_function_are_refused():
     class NoTrainable:
         pass

@@ -1,5 +1,6 @@
 """Training runs: data-parallel training, checkpoints, validation beside it, failures and restores."""
 
+import functools
 import os
 import pathlib
 import re
@@ -14,6 +15,7 @@ from cadre import train
 from cadre.train import (Checkpoint, CheckpointConfig, CheckpointUploadMode, RunConfig, ScalingConfig, ValidationConfig,
                          ValidationTaskConfig)
 from cadre.train.torch import TorchTrainer, prepare_data_loader, prepare_model
+from cadre.train.validation import makes_trainer
 
 
 @pytest.fixture
@@ -187,6 +189,70 @@ def test_three_forms_of_validation(trainer):
         fn=validate, task_config=ValidationTaskConfig(fn_kwargs={"scale": 10}))).fit()
     assert result.return_value == ["VALIDATED", "VALIDATED", "VALIDATED", "COMMITTED"]
     assert [metrics.get("validated") for _, metrics in result.best_checkpoints] == [10, 25, 1003, None]
+
+
+def evaluates(config):
+    import torch
+
+    group = [None, None]
+    torch.distributed.all_gather_object(group, config["scale"] * (train.get_context().get_world_rank() + 1))
+    return {"validated": sum(group)}
+
+
+def validates_in_workers(checkpoint, config=None, **kwargs):
+    scale = int((pathlib.Path(checkpoint.path) / "state").read_text()) * (config or kwargs)["scale"]
+    return TorchTrainer(evaluates, train_loop_config={"scale": scale}, scaling_config=ScalingConfig(num_workers=2)).fit().return_value
+
+
+def test_a_validator_has_workers_for_a_trainer_of_its_own(trainer):
+    def trains(config):
+        older = {"validate_fn": lambda checkpoint, config: validates_in_workers(checkpoint, config),
+                 "validate_config": {"scale": 10}}
+        newer = {"validation": ValidationTaskConfig(fn_kwargs={"scale": 100})}
+        train.report({"step": 1}, checkpoint=lambda directory: write(directory, 7), **(older if config["older"] else newer))
+
+    for older, validation in ((True, None), (False, ValidationConfig(fn=functools.partial(validates_in_workers)))):
+        result = trainer(trains, train_loop_config={"older": older}, validation_config=validation).fit()
+        assert result.metrics == {"step": 1, "validated": 7 * (10 if older else 100) * 3}
+
+
+def test_results_have_what_validations_have_added(trainer, tmp_path):
+    def validate(checkpoint):
+        return {"score": 10 * int((pathlib.Path(checkpoint.path) / "state").read_text())}
+
+    def trains():
+        for step in range(1, 4):
+            train.report({"step": step, "score": 0}, checkpoint=lambda directory: write(directory, step), validation=step != 2)
+
+    result = trainer(trains, num_workers=1, validation_config=ValidationConfig(fn=validate)).fit()
+    for one in (result, train.Result.from_path(tmp_path / "run")):
+        assert one.metrics == {"step": 3, "score": 30}
+        assert list(one.metrics_dataframe["score"]) == [10, 0, 30]
+
+
+def test_which_functions_make_a_trainer():
+    def imports():
+        from cadre.train import torch
+        return torch.TorchTrainer
+
+    class Own(train.DataParallelTrainer):
+        pass
+
+    class Holds:
+        def __call__(self):
+            return Own(None)
+
+    def recurses():
+        return recurses() or [None for _ in range(3) if validates_in_workers]
+
+    for function in (imports, validates_in_workers, Holds(), Holds().__call__, recurses, functools.partial(recurses)):
+        assert makes_trainer(function), function
+    for function in (write, len, evaluates, lambda: recursion(), functools.partial(print), tempfile.mkdtemp):
+        assert not makes_trainer(function), function
+
+
+def recursion():
+    return recursion
 
 
 def test_a_validator_that_fails_costs_the_training_nothing(trainer):

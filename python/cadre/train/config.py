@@ -26,6 +26,12 @@ class ScalingConfig:
     def total_workers(self):
         return self.num_workers[1] if isinstance(self.num_workers, tuple) else self.num_workers
 
+    def _bundles(self):
+        """Returns the resources of each worker of the largest group, in the form in which they are stored."""
+        gpus = 1 if self.use_gpu else 0
+        bundle = {"CPU": 1, "GPU": gpus} if self.resources_per_worker is None else {"GPU": gpus, **self.resources_per_worker}
+        return [_stored_bundle(bundle) for _ in range(self.total_workers)]
+
     def _stored(self):
         fewest, most = self.num_workers if isinstance(self.num_workers, (tuple, list)) else (self.num_workers,) * 2
         resources = None

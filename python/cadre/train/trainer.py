@@ -1,14 +1,17 @@
 """Training runs."""
 
 import inspect
+import json
 import os
 import sys
 
 from cadre import _core, _driver, _functions, _notebook, _runs, _table, _values
-from cadre.train.config import DataConfig, RunConfig, ScalingConfig
+from cadre.train.config import DataConfig, ReportedCheckpointStatus, RunConfig, ScalingConfig
 from cadre.train.session import reported_checkpoint
+from cadre.train.validation import makes_trainer, stored_workers
 from cadre.tune.checkpoint import Checkpoint
 from cadre.tune.result_grid import best_checkpoint
+from cadre.tune.trainable import _stored_bundle
 
 
 class TrainingFailedError(_core.CadreError):
@@ -70,10 +73,11 @@ class Result:
     """The result of a run."""
 
     def __init__(self, found):
-        self._history = found["history"]
-        self.metrics = found["metrics"] or None
+        kept = [reported_checkpoint(one) for one in found["best_checkpoints"]]
+        self._history = _with_validations(found["history"], kept)
+        self.metrics = self._history[-1] or None if self._history else None  # with the metrics of its validation
         self.checkpoint = None if found["checkpoint"] is None else Checkpoint(found["checkpoint"])
-        self.best_checkpoints = [(one.checkpoint, one.metrics) for one in map(reported_checkpoint, found["best_checkpoints"])]
+        self.best_checkpoints = [(one.checkpoint, one.metrics) for one in kept]
         self.path = found["path"]
         self.config = _values.show(found["config"])
         self.return_value = found["return_value"]
@@ -102,6 +106,25 @@ class Result:
 
     def __repr__(self):
         return f"Result(metrics={self.metrics}, checkpoint={self.checkpoint}, path={self.path!r})"
+
+
+def _with_validations(history, checkpoints):
+    """Returns the metrics of all reports, those of validated checkpoints with what the validation has added."""
+    history = list(history)
+    for one in checkpoints:
+        number = _report_of(one.checkpoint) if one.status == ReportedCheckpointStatus.VALIDATED else None
+        if number is not None and 1 <= number <= len(history):
+            history[number - 1] = one.metrics
+    return history
+
+
+def _report_of(checkpoint):
+    """Returns the number of the report that a checkpoint belongs to, from 1; None where its files are not on this disk."""
+    try:
+        with open(os.path.join(checkpoint.path, ".metadata.json"), encoding="utf-8") as file:
+            return json.load(file).get("training_iteration")
+    except FileNotFoundError:
+        return None
 
 
 class DataParallelTrainer:
@@ -138,8 +161,12 @@ class DataParallelTrainer:
             "train_loop_config": _values.encode(train_loop_config or {}), "scaling_config": scaling_config._stored(),
             "run_config": stored_run_config,
             "datasets": {name: dataset._stored() for name, dataset in self._datasets.items()}}
+        validator = validation_config.fn if validation_config else train_loop_per_worker  # it may report some
+        workers = scaling_config._bundles() if makes_trainer(validator) else []
         if validation_config is not None:
-            self._description["validation"] = validation_config._stored()
+            self._description["validation"] = validation_config._stored(workers)
+        elif workers:
+            self._description["validation"] = {"resources": _stored_bundle({"CPU": 0}), **stored_workers(workers)}
         self._storage_path = _runs.folder_of(run_config.storage_path)
         self._trainer = _core.train.make_trainer(self._description, run_config.name or "", self._storage_path, "fail",
                                                  self._callbacks, self._callbacks.hooks)

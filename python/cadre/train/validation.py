@@ -1,5 +1,8 @@
 """Validation of checkpoints beside training."""
 
+import contextlib
+import functools
+import types
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Optional
 
@@ -32,11 +35,14 @@ class ValidationConfig:
     def __post_init__(self):
         self.task_config = self.task_config or ValidationTaskConfig()
 
-    def _stored(self):
+    def _stored(self, workers):
+        """Returns the stored form. workers: bundles for the workers of a trainer in the function, for which it waits
+        without a CPU of its own unless num_cpus says otherwise."""
         others = dict(self.ray_remote_kwargs or {})
-        resources = {"CPU": others.pop("num_cpus", 1), "GPU": others.pop("num_gpus", 0), **others.pop("resources", {})}
+        resources = {"CPU": others.pop("num_cpus", 0 if workers else 1), "GPU": others.pop("num_gpus", 0),
+                     **others.pop("resources", {})}
         stored = {"function": stored_validator(self.fn), "config": _values.encode(dict(self.task_config.fn_kwargs or {})),
-                  "resources": _stored_bundle(resources), "timeout": self.task_config.timeout_s}
+                  "resources": _stored_bundle(resources), "timeout": self.task_config.timeout_s, **stored_workers(workers)}
         for theirs, ours in (("accelerator_type", "accelerator_type"), ("label_selector", "labels")):
             if others.get(theirs):
                 stored["resources"][ours] = others.pop(theirs)
@@ -46,6 +52,58 @@ class ValidationConfig:
             raise ValueError(f"ValidationConfig: ray_remote_kwargs has {', '.join(others)}; known are num_cpus, num_gpus, "
                              "resources, accelerator_type, label_selector and max_retries")
         return stored
+
+
+def stored_workers(bundles):
+    """Returns the entry of a validation's options that has bundles for workers of its own; none without bundles."""
+    return {"workers": {"bundles": bundles, "strategy": "pack"}} if bundles else {}
+
+
+def makes_trainer(function):
+    """Returns true if a function names a class of trainers, itself or in functions and classes of its module that it
+    names. A validation has the resources of its workers from its start on, so they must be known before it runs."""
+    function = _unwrapped(function)
+    return _names_trainer(function, getattr(function, "__module__", None), set())
+
+
+def _unwrapped(value):
+    while isinstance(value, (functools.partial, types.MethodType)):
+        value = value.func if isinstance(value, functools.partial) else value.__func__
+    return value
+
+
+def _names_trainer(value, module, visited):
+    from cadre.train.trainer import DataParallelTrainer
+
+    value = _unwrapped(value)
+    if isinstance(value, type) and issubclass(value, DataParallelTrainer):
+        return True
+    if id(value) in visited or getattr(value, "__module__", None) != module:
+        return False
+    visited.add(id(value))
+    if isinstance(value, types.FunctionType):
+        named = _names_in(value.__code__)
+        return bool(_TRAINERS & named) or any(_names_trainer(one, module, visited) for one in _callables_of(value, named))
+    members = vars(value if isinstance(value, type) else type(value)).values()
+    return any(_names_trainer(one, module, visited) for one in members if isinstance(one, types.FunctionType))
+
+
+def _callables_of(function, names):
+    """Returns what a function can call: of its globals those with these names, and of its closure all."""
+    found = [function.__globals__[name] for name in names if name in function.__globals__]
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # a variable without a value yet
+            found.append(cell.cell_contents)
+    return [one for one in found if callable(one)]
+
+
+_TRAINERS = {"DataParallelTrainer", "TorchTrainer"}  # as they are named where a function imports them itself
+
+
+def _names_in(code):
+    """Returns the names of globals and attributes in the code of a function and of those within it."""
+    inner = [_names_in(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return set(code.co_names).union(*inner)
 
 
 def stored_validator(function):

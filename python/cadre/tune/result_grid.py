@@ -30,7 +30,7 @@ class Result:
         num_to_keep = results.options["run_config"]["checkpoint_config"]["num_to_keep"] if kept else None
         if num_to_keep is not None and len(kept) > num_to_keep:  # the latest is kept beside the best
             kept = [one for one in kept if one[0] != found["checkpoint"]]
-        self.best_checkpoints = [(Checkpoint(path), metrics) for path, metrics in reversed(kept)]
+        self.best_checkpoints = [(Checkpoint(path), metrics) for path, metrics in kept]
         self.path = found["path"]
         self.error = None if found["error"] is None else TrialError(found["error"])
 
