@@ -91,6 +91,10 @@ class Host {
   /// lines only ask. Called in the driver, in the thread of fit(). Default: returns false.
   virtual bool print(std::string_view lines, bool is_error);
 
+  /// Returns true if the host itself shows how fit() goes on, as a table in a notebook does: the console then says what
+  /// it says with `verbose` 0. Called in the driver, in the thread of fit(), at its beginning. Default: returns false.
+  virtual bool shows_progress() { return false; }
+
   /// Runs a function in a worker, in its main thread, from its begin to its end, and returns its value. The arguments
   /// by kind of function:
   ///   - tune::Trainable: the config and the parameters; the value is not used

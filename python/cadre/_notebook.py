@@ -1,11 +1,12 @@
 """The table that a notebook shows while fit() runs, in place of the console's lines."""
 
+import contextlib
 import functools
 import os
 import sys
 import time
 
-from cadre import _table
+from cadre import _core, _table
 from cadre.tune.callback import Callback
 
 _PAUSE_S = 0.5  # between two drawings
@@ -39,6 +40,16 @@ class _Display:
                 self._handle.update(HTML(make_html()))
         except Exception:  # a table that cannot be drawn is no reason to disturb the callbacks of the program
             self._drawn = float("inf")
+
+
+@contextlib.contextmanager
+def shown(live):
+    """Shows a live table, unless it is None, in the place of the console while fit() runs."""
+    _core.set_shows_progress(live is not None)
+    try:
+        yield
+    finally:
+        _core.set_shows_progress(False)
 
 
 class LiveTrials(Callback):

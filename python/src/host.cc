@@ -70,6 +70,7 @@ class PythonHost final : public Host {
  public:
   void set_server_command(std::vector<std::string> command) { command_ = std::move(command); }
   void set_server_input(int fd) { server_input_ = fd; }
+  void set_shows_progress(bool shows) { shows_progress_ = shows; }
 
   std::vector<std::string> server_command() override { return command_; }
   // Between its forks the server runs Python only below, so what this locks stays locked there. Without it CPython 3.13
@@ -116,6 +117,7 @@ class PythonHost final : public Host {
       return true;  // nothing depends on the output
     }
   }
+  bool shows_progress() override { return shows_progress_; }
   Value run(const HostFunction& function, List arguments) override {
     return with_python([&] {
       return to_value(worker_module().attr("run")(to_python(function.value), to_python(Value(std::move(arguments)))));
@@ -140,6 +142,7 @@ class PythonHost final : public Host {
  private:
   std::vector<std::string> command_ = {};
   int server_input_ = -1;
+  bool shows_progress_ = false;
 };
 
 // Workers use it until they end, so it is never destroyed.
@@ -175,6 +178,7 @@ void bind_host(nb::module_& module) {
     is_running = false;
   });
   module.def("is_initialized", [] { return is_running; });
+  module.def("set_shows_progress", [](bool shows) { host().set_shows_progress(shows); });
   module.def("set_server_input", [](int fd) { host().set_server_input(fd); });
 }
 

@@ -29,7 +29,7 @@ std::string to_text(const Metrics& metrics) {
 }  // namespace
 
 void RunConsole::say(const std::string& text) const {
-  if (config_.verbose == 0) return;
+  if (is_quiet_) return;
   view::print(shown(text) + "\n");
 }
 
@@ -62,7 +62,7 @@ std::string RunConsole::seconds_at(Time now) const {
 
 void RunConsole::watch_workers(std::int64_t ranks, Time now) {
   show_worker_output(true, now);
-  if (config_.verbose == 0 || !config_.logging_config.log_to_driver) return;
+  if (is_quiet_ || !config_.logging_config.log_to_driver) return;
   for (Rank rank = 0; rank < ranks; ++rank)
     worker_output_.watch(fmt::format("rank {}", rank), directory_ / directory_of_rank(rank));
   worker_output_due_ = now + kOutputPeriod;

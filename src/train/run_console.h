@@ -10,6 +10,7 @@
 #include "cadre/train.h"
 #include "engine/engine.h"
 #include "train/events.h"
+#include "view/output.h"
 #include "view/worker_output.h"
 
 namespace cadre::train {
@@ -19,7 +20,10 @@ class RunConsole {
   using Time = engine::Engine::Clock::time_point;
 
   RunConsole(std::filesystem::path directory, const RunConfig& config, Time began)
-      : directory_(std::move(directory)), config_(config), began_(began) {}
+      : directory_(std::move(directory)),
+        config_(config),
+        began_(began),
+        is_quiet_(config.verbose == 0 || view::host_shows_progress()) {}
 
   // Prints a line to stdout.
   void say(const std::string& text) const;
@@ -43,6 +47,7 @@ class RunConsole {
   std::filesystem::path directory_;  // of the run
   const RunConfig& config_;
   Time began_;
+  bool is_quiet_;
   base::Encoding encoding_ = base::encoding_of_environment();
   view::WorkerOutput worker_output_;
   std::optional<Time> worker_output_due_;

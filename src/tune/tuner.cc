@@ -25,6 +25,7 @@
 #include "tune/resource_needs.h"
 #include "tune/results/result_reader.h"
 #include "tune/searchers/variant_generator.h"
+#include "view/output.h"
 #include "worker/entries.h"
 #include "worker/host.h"
 #include "worker/root_engine.h"
@@ -173,7 +174,8 @@ ResultGrid Tuner::run() {
   Experiment experiment(trainable_, options_);
   const auto uses = [&] { return objects_in_use(description, experiment.trials(), experiment.trials_to_come()); };
   RunningTime running_time;
-  Console console(experiment, running_time, directory.string(), options_.tune_config, run.verbose, run.log_to_driver);
+  Console console(experiment, running_time, directory.string(), options_.tune_config,
+                  view::host_shows_progress() ? 0 : run.verbose, run.log_to_driver);
   const std::unique_ptr<engine::Engine> engine = worker::make_root_engine();
   Controller controller({.experiment_name = session.name(),
                          .directory = directory,

@@ -23,6 +23,11 @@ void print(std::string_view lines, bool is_error) {
 
 bool host_prints() { return print_by_host("", false); }
 
+bool host_shows_progress() {
+  Host* const host = worker::find_host();
+  return host != nullptr && host->shows_progress();
+}
+
 void print(std::string_view lines) { print(lines, false); }
 void print_error(std::string_view lines) { print(lines, true); }
 

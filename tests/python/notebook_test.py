@@ -84,7 +84,7 @@ def html_of(output):
     return re.sub(r"<[^>]+>", " ", re.sub(r"(?s)<style>.*?</style>", "", html)), html
 
 
-def test_a_population_of_a_class_in_a_cell_is_shown_in_one_table(execute):
+def test_a_population_of_a_class_in_a_cell_is_shown_in_one_table(execute, tmp_path, capfd):
     client, (during, after, one) = execute(POPULATION, "results", "results.get_best_result()")
     assert [output.output_type for output in during] == ["display_data"]  # no lines of the console beside it
     assert client.num_updates > 2
@@ -97,6 +97,8 @@ def test_a_population_of_a_class_in_a_cell_is_shown_in_one_table(execute):
         assert re.findall(r"<th[^>]*>([^<]*)</th>", html) == [
             "trial", "status", "iteration", "time (s)", "loss", "loss", "rate", "pause"]
     assert re.search("1 trial", html_of(one[0])[0])
+    tune.Tuner.restore(str(tmp_path / "population")).fit()
+    assert "4 TERMINATED" in capfd.readouterr().out, "a program that continues it has the console"
 
 
 def test_a_failure_has_its_traceback_below_the_table(execute):

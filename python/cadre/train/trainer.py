@@ -146,11 +146,7 @@ class DataParallelTrainer:
         _driver.init_if_needed()
         self._run_config = run_config = run_config or RunConfig()
         scaling_config = scaling_config or ScalingConfig()
-        stored_run_config = run_config._stored()
-        self._live = None
-        if _notebook.is_notebook() and stored_run_config["verbose"] > 0:
-            self._live = _notebook.LiveReports()
-            stored_run_config["verbose"] = 0
+        self._live = _notebook.LiveReports() if _notebook.is_notebook() and run_config.verbose > 0 else None
         self._callbacks = _Callbacks([*(run_config.callbacks or []), *([self._live] if self._live else [])])
         self._datasets, others = _prepared(datasets or {}, dataset_config or DataConfig())
         loop = _Loop(train_loop_per_worker, _takes_config(train_loop_per_worker), type(self)._prologue, self._backend(
@@ -159,7 +155,7 @@ class DataParallelTrainer:
             "loop": {"name": _functions.name_of(train_loop_per_worker),
                      "host_function": _functions.to_host_function(loop, kind="loop")},
             "train_loop_config": _values.encode(train_loop_config or {}), "scaling_config": scaling_config._stored(),
-            "run_config": stored_run_config,
+            "run_config": run_config._stored(),
             "datasets": {name: dataset._stored() for name, dataset in self._datasets.items()}}
         validator = validation_config.fn if validation_config else train_loop_per_worker  # it may report some
         workers = scaling_config._bundles() if makes_trainer(validator) else []
@@ -181,7 +177,8 @@ class DataParallelTrainer:
         TrainingFailedError if it failed more often than allowed, and Interrupted after Ctrl-C."""
         trainer = self._continued() or self._trainer
         try:
-            return Result(trainer.fit(takes_signals=_runs.prepare_for_fit()))
+            with _notebook.shown(self._live):
+                return Result(trainer.fit(takes_signals=_runs.prepare_for_fit()))
         except _core.Interrupted:
             raise
         except _core.CadreError as error:

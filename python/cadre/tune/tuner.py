@@ -27,6 +27,7 @@ class Tuner:
         self._description = None
         self._restored_from = None
         self._raises = False
+        self._live = None  # the table of a notebook
         if _restored is not None:
             return
         _driver.init_if_needed()
@@ -38,8 +39,8 @@ class Tuner:
                              **stored_options(param_space, tune_config, run_config)}
         callbacks = list(run_config.callbacks or [])
         if _notebook.is_notebook() and run_config.verbose > 0:
-            self._description["run_config"]["verbose"] = 0
-            callbacks.append(_notebook.LiveTrials(*_objective(tune_config), run_config.progress_reporter))
+            self._live = _notebook.LiveTrials(*_objective(tune_config), run_config.progress_reporter)
+            callbacks.append(self._live)
         self._callbacks = CallbackList(callbacks)
         hooks = self._callbacks.hooks
         self._raises = run_config.failure_config.fail_fast == "raise"
@@ -66,13 +67,16 @@ class Tuner:
             warnings.warn("Tuner.restore: unfinished trials are always resumed", stacklevel=2)
         path = os.path.expanduser(os.fspath(path))
         callbacks = list(callbacks or [])
+        live = None
         if _notebook.is_notebook() and os.path.isfile(os.path.join(path, "experiment.db")):
             results = _core.read_results(path)
-            callbacks.append(_notebook.LiveTrials(results.metric or None, results.mode))
+            live = _notebook.LiveTrials(results.metric or None, results.mode)
+            callbacks.append(live)
         listed = CallbackList(callbacks)
         tuner = cls(_restored=_core.restore_tuner(path, function, resume_errored, restart_errored, False,
                                                   listed if listed.hooks else None, listed.hooks))
         tuner._restored_from = path
+        tuner._live = live
         return tuner
 
     @classmethod
@@ -89,7 +93,8 @@ class Tuner:
             raise _core.InvalidArgument("fit() was called in another thread than the main one")
         _move_aside(*self._place)
         try:
-            results = self._tuner.fit(takes_signals=_runs.prepare_for_fit())
+            with _notebook.shown(self._live):
+                results = self._tuner.fit(takes_signals=_runs.prepare_for_fit())
         finally:
             _functions.forget_returned()
         if results.is_interrupted:
