@@ -51,9 +51,7 @@ void ResumableSession::send(Lane lane, std::span<const std::byte> content) {
   } while (!content.empty());
 }
 
-void ResumableSession::connect(TimePoint now) {
-  connection_ = Connection{.last_heard = now, .last_output = now};
-}
+void ResumableSession::connect(TimePoint now) { connection_ = Connection{.last_heard = now, .last_output = now}; }
 
 void ResumableSession::disconnect() { connection_.reset(); }
 
