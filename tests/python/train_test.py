@@ -401,3 +401,107 @@ def test_the_same_program_goes_on_after_a_kill_and_after_ctrl_c(programs, tmp_pa
         assert ("INTERRUPTED" in output) == (how == signal.SIGINT), output
     done = programs.run(PROGRAM)
     assert "DONE 30 True" in done.stdout and re.search("goes on from its last checkpoint", done.stderr), done.stderr
+
+
+def test_the_environment_of_a_trial_has_its_gpus_and_threads(programs):
+    programs.environment.update(CUDA_VISIBLE_DEVICES="3,5", OMP_NUM_THREADS="1")
+    programs.run("""
+import os
+
+import cadre
+from cadre import train, tune
+from cadre.train.torch import TorchTrainer
+
+cadre.init(num_cpus=2)
+
+
+def variables(config=None):
+    return {name.lower(): os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")}
+
+
+def fit(resources):
+    grid = tune.Tuner(tune.with_resources(variables, resources), tune_config=tune.TuneConfig(num_samples=2),
+                      run_config=tune.RunConfig(storage_path="results", verbose=0)).fit()
+    return [(result.metrics["cuda_visible_devices"], result.metrics["omp_num_threads"]) for result in grid]
+
+
+def trains():
+    train.report(variables())
+
+
+def classifies(batch):
+    return {"devices": [os.environ["CUDA_VISIBLE_DEVICES"]]}
+
+
+if __name__ == "__main__":
+    assert fit({"cpu": 2}) == [("", "2")] * 2
+    assert sorted(fit({"cpu": 1, "gpu": 1})) == [("3", "1"), ("5", "1")]
+    assert fit({"cpu": 1, "gpu": 0.5}) == [("3", "1")] * 2
+    result = TorchTrainer(trains, scaling_config=train.ScalingConfig(use_gpu=True, resources_per_worker={"CPU": 2, "GPU": 2}),
+                          run_config=train.RunConfig(storage_path="results", verbose=0)).fit()
+    assert result.metrics == {"cuda_visible_devices": "3,5", "omp_num_threads": "2"}
+    rows = cadre.data.range(4).map_batches(classifies, batch_size=4, num_gpus=1).take_all()
+    assert rows == [{"devices": "3"}]
+""")
+
+
+def test_training_and_validation_have_gpus_of_the_kind_that_each_wants(programs):
+    programs.environment["CUDA_VISIBLE_DEVICES"] = "GPU-a,GPU-b,GPU-c"
+    done = programs.run("""
+import os, pathlib
+
+import cadre
+from cadre import train, tune
+from cadre.train.torch import TorchTrainer
+
+try:
+    cadre.init(num_cpus=4, num_gpus=3, accelerator_type="A100,A10G")
+except ValueError as error:
+    print("REFUSED", error)
+cadre.init(num_cpus=4, num_gpus=3, accelerator_type="A100,A10G,A100")
+
+
+def devices():
+    return {"devices": os.environ["CUDA_VISIBLE_DEVICES"]}
+
+
+def validate(checkpoint):
+    return {"validated_on": os.environ["CUDA_VISIBLE_DEVICES"]}
+
+
+def trains():
+    train.report({"rank_0": os.environ["CUDA_VISIBLE_DEVICES"]}, checkpoint=lambda folder: None, validation=True)
+    return [one.metrics for one in train.get_all_reported_checkpoints()]
+
+
+def with_workers(config):
+    run = TorchTrainer(trains_alone, scaling_config=train.ScalingConfig(use_gpu=True, accelerator_type="A10G"),
+                       run_config=train.RunConfig(storage_path=os.getcwd(), verbose=0)).fit()
+    tune.report(run.metrics)
+
+
+def trains_alone():
+    train.report(devices())
+
+
+if __name__ == "__main__":
+    run_config = train.RunConfig(storage_path="results", verbose=0)
+    result = TorchTrainer(trains, run_config=run_config, scaling_config=train.ScalingConfig(
+        num_workers=2, use_gpu=True, accelerator_type="A100"), validation_config=train.ValidationConfig(
+        fn=validate, ray_remote_kwargs={"num_gpus": 1, "accelerator_type": "A10G"})).fit()
+    print("TRAINED", result.return_value)
+    try:
+        TorchTrainer(trains_alone, run_config=run_config, scaling_config=train.ScalingConfig(
+            num_workers=2, use_gpu=True, accelerator_type="A10G")).fit()
+    except ValueError as error:
+        print("SHORT", str(error).splitlines()[-1])
+    tunes = tune.with_resources(lambda config: tune.report(devices()),
+                                {"cpu": 1, "gpu": 1, "accelerator_type:A10G": 0.001})
+    grid = tune.Tuner(tunes, tune_config=tune.TuneConfig(num_samples=2),
+                      run_config=tune.RunConfig(storage_path="results", verbose=0)).fit()
+    print("TUNED", [result.metrics["devices"] for result in grid])
+""")
+    assert "REFUSED" in done.stdout and "has 2 kinds, and there are 3 GPUs" in done.stdout, done.stdout
+    assert "TRAINED [{'rank_0': 'GPU-a', 'validated_on': 'GPU-b'}]" in done.stdout, done.stdout
+    assert "2 gpus of kind A10G (there are 1)" in done.stdout, done.stdout
+    assert "TUNED ['GPU-b', 'GPU-b']" in done.stdout, done.stdout
