@@ -147,7 +147,7 @@ bench-peers: $(build_dir)/build.ninja
 	@.venv/bin/python benchmarks/peers/side_by_side.py $(build_dir)/bin $(BENCH_FLAGS)
 	@.venv/bin/python benchmarks/peers/step_time.py $(build_dir)/bin
 	@.venv/bin/python benchmarks/peers/batch_inference.py $(build_dir)/bin
-	@PYTHONPATH=$(build_dir)/python .venv/bin/python benchmarks/python/guide.py
+	@PYTHONPATH=$(CURDIR)/$(build_dir)/python .venv/bin/python benchmarks/python/guide.py
 
 bench-python: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target cadre_core cadre_data_python

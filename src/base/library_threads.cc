@@ -35,7 +35,7 @@ std::vector<std::string> loaded_openblas() {
 
 // The functions of the libraries that were loaded at the time of the search.
 struct Setters {
-  unsigned long long libraries_ever_loaded = 0;
+  unsigned long long changes_of_libraries = 0;
   std::vector<SetThreads> functions;
 };
 
@@ -44,11 +44,12 @@ Setters& setters() {
   return setters;
 }
 
-unsigned long long libraries_ever_loaded() {
+// Returns how often a library was loaded or unloaded.
+unsigned long long changes_of_libraries() {
   unsigned long long count = 0;
   ::dl_iterate_phdr(
       [](dl_phdr_info* library, std::size_t, void* count) {
-        *static_cast<unsigned long long*>(count) = library->dlpi_adds;
+        *static_cast<unsigned long long*>(count) = library->dlpi_adds + library->dlpi_subs;
         return 1;  // the first one knows
       },
       &count);
@@ -62,8 +63,8 @@ int thread_count(double cpus) {
 }
 
 void find_library_threads() {
-  const unsigned long long loaded = libraries_ever_loaded();
-  if (loaded == setters().libraries_ever_loaded) return;
+  const unsigned long long changes = changes_of_libraries();
+  if (changes == setters().changes_of_libraries) return;
   std::vector<SetThreads> functions;
   const auto add = [&](void* library, const char* name) {
     if (const SetThreads set = function_of(library, name)) functions.push_back(set);
@@ -77,7 +78,7 @@ void find_library_threads() {
       add(library, name);
     }
   }
-  setters() = {.libraries_ever_loaded = loaded, .functions = std::move(functions)};
+  setters() = {.changes_of_libraries = changes, .functions = std::move(functions)};
 }
 
 void set_library_threads(int threads) {

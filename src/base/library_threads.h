@@ -10,8 +10,8 @@ int thread_count(double cpus);
 // told otherwise, and of the process in OpenBLAS. One thread at a time may call this.
 void set_library_threads(int threads);
 
-// Finds what set_library_threads() calls, unless no library was loaded since the last time. A process that forks calls
-// it before: the search touches pages of every library, in each child anew.
+// Finds what set_library_threads() calls, unless no library was loaded or unloaded since the last time. A process that
+// forks calls it before: the search touches pages of every library, in each child anew.
 void find_library_threads();
 
 }  // namespace cadre::base

@@ -12,7 +12,7 @@
 //   number    u64  of a piece in its lane, from 1; of a greeting, the session's
 //   content        of a piece, its bytes; otherwise the number of pieces that were received in each lane, u64 each
 //
-// Each end begins a connection with a greeting. What the other end's greeting does not count is sent again.
+// Each end begins a connection with a greeting. Pieces that the other end's greeting does not count are sent again.
 #pragma once
 
 #include <array>
@@ -78,7 +78,7 @@ class ResumableSession {
   // Returns when something was received in this connection last, or its begin.
   TimePoint last_heard() const { return connection_->last_heard; }
 
-  // What the other end has not acknowledged. A caller that wants limits ends the session.
+  // Return how much is kept because the other end has not acknowledged it. A caller that wants limits ends the session.
   std::size_t kept_bytes() const { return kept_bytes_; }
   std::size_t kept_pieces() const;
 

@@ -15,7 +15,7 @@ int count_gpus();
 // with several kinds the names are UUIDs: CUDA would number the fastest first.
 std::string visible_devices(const std::vector<int>& gpus);
 
-// Where Linux shows GPUs.
+// Names the folders in which Linux shows GPUs.
 struct GpuFiles {
   std::filesystem::path driver = "/proc/driver/nvidia";
   std::filesystem::path devices = "/dev";

@@ -50,21 +50,21 @@ class LoaderOnDevice(DataLoader):
         ahead = None
         for batch in self._loader:
             with torch.cuda.stream(self._stream):
-                next_batch = _moved(batch, self._device)
+                copied = _moved(batch, self._device), self._stream.record_event()
             if ahead is not None:
-                yield self._ready(ahead)
-            ahead = [next_batch]
+                yield self._ready(*ahead)
+            ahead = copied
         if ahead is not None:
-            yield self._ready(ahead)
+            yield self._ready(*ahead)
 
-    def _ready(self, ahead):
-        """Returns a batch that the current stream may use."""
+    def _ready(self, batch, copied):
+        """Returns a batch that the current stream may use when it is copied; it does not wait for the next one."""
         stream = torch.cuda.current_stream(self._device)
-        stream.wait_stream(self._stream)
-        for tensor in _tensors(ahead):
+        stream.wait_event(copied)
+        for tensor in _tensors(batch):
             if tensor.device.type == "cuda":
                 tensor.record_stream(stream)  # its memory is the other stream's, which must not use it again too early
-        return ahead[0]
+        return batch
 
 
 def _moved(item, device):

@@ -26,19 +26,20 @@ class ScalingConfig:
     def total_workers(self):
         return self.num_workers[1] if isinstance(self.num_workers, tuple) else self.num_workers
 
+    def _worker(self):
+        """Returns the resources of a worker in the form in which they are stored."""
+        bundle = _stored_bundle({"CPU": 1} if self.resources_per_worker is None else self.resources_per_worker)
+        if self.use_gpu and bundle["gpus"] == 0:
+            bundle["gpus"] = 1.0
+        return bundle
+
     def _bundles(self):
         """Returns the resources of each worker of the largest group, in the form in which they are stored."""
-        gpus = 1 if self.use_gpu else 0
-        bundle = {"CPU": 1, "GPU": gpus} if self.resources_per_worker is None else {"GPU": gpus, **self.resources_per_worker}
-        return [_stored_bundle(bundle) for _ in range(self.total_workers)]
+        return [self._worker() for _ in range(self.total_workers)]
 
     def _stored(self):
         fewest, most = self.num_workers if isinstance(self.num_workers, (tuple, list)) else (self.num_workers,) * 2
-        resources = None
-        if self.resources_per_worker is not None:
-            resources = _stored_bundle(self.resources_per_worker)
-            if self.use_gpu and resources["gpus"] == 0:
-                resources["gpus"] = 1.0
+        resources = None if self.resources_per_worker is None else self._worker()
         return {"num_workers": {"min": fewest, "max": most}, "use_gpu": self.use_gpu, "resources_per_worker": resources,
                 "placement_strategy": self.placement_strategy.lower(), "accelerator_type": self.accelerator_type or "",
                 "label_selector": dict(self.label_selector or {}),
