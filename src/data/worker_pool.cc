@@ -151,6 +151,7 @@ void WorkerPool::handle(engine::Event& event) {
       handle_end(received->worker, Failure{std::move(failed->message)});
     return;
   }
+  if (!std::holds_alternative<engine::Exited>(event)) return;  // of a node
   const auto& exited = std::get<engine::Exited>(event);
   {
     const std::lock_guard lock(mutex_);

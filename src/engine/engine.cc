@@ -20,6 +20,8 @@ std::string kind_text(const Exit& exit) {
       return "could not be started";
     case Exit::Kind::lost:
       return "was lost with the engine that ran it";
+    case Exit::Kind::node_lost:
+      return "was lost with its node";
   }
   return "ended";
 }

@@ -19,8 +19,20 @@ namespace cadre::engine {
 // Assigned by the controller; never reused with the same engine.
 using WorkerId = std::uint64_t;
 
+// A machine that runs workers. Numbers are assigned by the engine in the order in which nodes join, and never reused.
+// An engine on one machine has one node, 0.
+using NodeId = std::uint32_t;
+struct Node {
+  NodeId id = 0;
+  std::string name = {};     // for people: its host name; empty: this machine
+  std::string address = {};  // IP address by which other nodes reach it; empty: this machine
+  Resources resources = {};  // in total, including those in use
+  bool operator==(const Node&) const = default;
+};
+
 struct WorkerSpec {
   channel::Assignment assignment;
+  NodeId node = 0;  // on which it runs
   // Must exist; the worker's output is appended to the files "stdout" and "stderr" in it.
   std::filesystem::path directory = {};
   double cpus = 1;  // the worker's share; sets the thread count of numerical libraries (at least 1)
@@ -33,8 +45,9 @@ struct WorkerSpec {
 
 // The way a process ended.
 struct Exit {
-  // not_started: no process, or its setup failed; lost: the engine that ran it is gone
-  enum class Kind { code, signal, not_started, lost };
+  // not_started: no process, or its setup failed; lost: the engine that ran it is gone; node_lost: the node is, and the
+  // engine goes on
+  enum class Kind { code, signal, not_started, lost, node_lost };
   Kind kind = Kind::lost;
   int value = 0;  // the exit code or the signal's number
   // More about the end, such as why the worker did not start or why the engine ended it; often empty.
@@ -44,8 +57,8 @@ struct Exit {
   std::string output = {};
   bool operator==(const Exit&) const = default;
 };
-// Returns "exited with code 3", "was ended by signal 11 (SIGSEGV)", "could not be started" or "was lost with the
-// engine that ran it", followed by ": " and the detail if there is one.
+// Returns "exited with code 3", "was ended by signal 11 (SIGSEGV)", "could not be started", "was lost with the engine
+// that ran it" or "was lost with its node", followed by ": " and the detail if there is one.
 std::string to_string(const Exit& exit);
 // Returns "\nThe last lines of its stderr:\n..." to append to that text; empty if there was no output.
 std::string output_text(const Exit& exit);
@@ -60,17 +73,35 @@ struct Exited {
   WorkerId worker = 0;
   Exit exit = {};
 };
-using Event = std::variant<Received, Exited>;
+// A node can run workers from now on.
+struct NodeJoined {
+  Node node = {};
+};
+// A node will go: no worker is to be started there any more. Those that run there may end in order.
+struct NodeDraining {
+  NodeId node = 0;
+  std::optional<double> seconds_left = {};  // until it goes, whatever runs; empty: unknown
+  std::string reason = {};                  // for people
+};
+// A node is gone. Comes after the Exited events of all its workers.
+struct NodeLeft {
+  NodeId node = 0;
+  std::string reason = {};  // for people
+};
+using Event = std::variant<Received, Exited, NodeJoined, NodeDraining, NodeLeft>;
 
 class Engine {
  public:
   using Clock = std::chrono::steady_clock;
   virtual ~Engine() = default;
 
-  // Returns the total resources, including those in use.
+  // Returns the nodes whose NodeJoined events wait() has returned, without those that have left; and those that were
+  // there from the beginning, for which there is no event.
+  virtual std::vector<Node> nodes() const { return {{.resources = resources()}}; }
+  // Returns the total resources of all nodes, including those in use.
   virtual Resources resources() const = 0;
 
-  // Starts a worker. A failure to start is reported as an Exited event.
+  // Starts a worker on a node. A failure to start is reported as an Exited event, also if the node has left.
   virtual void start(WorkerId worker, const WorkerSpec& spec) = 0;
   // Replies to the worker's last Report. Does nothing if the worker is gone.
   virtual void answer(WorkerId worker, const channel::Answer& answer) = 0;

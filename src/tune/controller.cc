@@ -115,6 +115,9 @@ std::vector<Event> Controller::begin() {
 }
 
 void Controller::translate(engine::Event event, std::vector<Event>& events) {
+  const bool is_of_worker =
+      std::holds_alternative<engine::Received>(event) || std::holds_alternative<engine::Exited>(event);
+  if (!is_of_worker) return;
   if (!turn_away(engine_, event)) events.push_back(checked(to_event(std::move(event))));
 }
 

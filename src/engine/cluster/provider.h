@@ -1,0 +1,77 @@
+// The interface to whoever has machines: Slurm, another cluster engine, or this machine itself. A provider starts the
+// program as an agent (agent.h) on nodes that it is asked for, and gives nodes back.
+//
+// A node is there when its agent has connected, and gone when that connection is given up. The events of a provider
+// only explain why a node does not come, or where it went: an engine's word is not the truth about work.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace cadre::engine::cluster {
+
+// Nodes of one kind: what each of them is to have, and options in the words of the provider, such as
+// {"partition", "a100"}.
+struct NodeRequest {
+  std::uint64_t id = 0;  // assigned by the caller; never reused
+  std::string group = {};
+  std::int64_t nodes = 1;
+  bool all_or_none = false;  // the nodes are of use only together
+  double cpus = 0;           // of each node; 0: whatever a node has
+  std::int64_t gpus = 0;
+  std::map<std::string, std::string> options = {};
+};
+
+// The program that runs on each node. Variables that all agents of a request share; a node's own number among them is
+// added by what starts it.
+struct AgentStart {
+  std::vector<std::string> command = {};              // program and arguments
+  std::map<std::string, std::string> variables = {};  // added to the environment; secret, so never in a command line
+  std::filesystem::path directory = {};               // working directory
+};
+
+// The request waits for nodes.
+struct Queued {
+  std::uint64_t request = 0;
+  std::string reason = {};                    // in the provider's words
+  std::optional<double> expected_start = {};  // seconds since 1970
+};
+// The request will never be met.
+struct Refused {
+  std::uint64_t request = 0;
+  std::string reason = {};
+};
+// An agent has ended, or was ended.
+struct AgentEnded {
+  std::uint64_t request = 0;
+  std::optional<std::int64_t> ordinal = {};  // of the node in its request, from 0; empty: all of them
+  std::string reason = {};
+};
+using ProviderEvent = std::variant<Queued, Refused, AgentEnded>;
+
+// Used by one thread. Nothing blocks longer than it takes to start a process.
+class Provider {
+ public:
+  virtual ~Provider() = default;
+
+  // Requests nodes; returns at once. What goes wrong comes as an event.
+  virtual void request(const NodeRequest& request, const AgentStart& start) = 0;
+  // Gives all nodes of a request back, or one of them, also those that are not there yet. May be called again.
+  virtual void release(std::uint64_t request) = 0;
+  virtual void release(std::uint64_t request, std::int64_t ordinal) = 0;
+
+  // Returns what has happened since the last call, without waiting.
+  virtual std::vector<ProviderEvent> take_events() = 0;
+  // Returns when take_events() should be called next; empty: when fds() are readable.
+  virtual std::optional<std::chrono::steady_clock::time_point> next_look() const = 0;
+  // Returns descriptors that are readable when take_events() may return something.
+  virtual std::vector<int> fds() const = 0;
+};
+
+}  // namespace cadre::engine::cluster
