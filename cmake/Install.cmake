@@ -52,6 +52,9 @@ if(CADRE_SHARED)
 else()
   cadre_install_archive(cadre_tune cadreTuneTargets tune)
 endif()
+if(TARGET cadre_tls)
+  install(TARGETS cadre_tls LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/cadre" COMPONENT tune)
+endif()
 cadre_install_licence(tune libcadre-dev)
 
 # Without the archive a project compiles the sources.
@@ -122,7 +125,7 @@ cadre_install_licence(doc cadre-doc)
 
 # Builds what is installed.
 add_custom_target(cadre_package)
-foreach(target cadre_tune cadre_torch cadre_object_storage cadre_data cadre_data_torch cadre)
+foreach(target cadre_tune cadre_tls cadre_torch cadre_object_storage cadre_data cadre_data_torch cadre)
   if(TARGET ${target})
     add_dependencies(cadre_package ${target})
   endif()

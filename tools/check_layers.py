@@ -18,6 +18,7 @@ MAY_INCLUDE |= {
     "tune": CONTROL_PLANE,
     "train": CONTROL_PLANE,
     "object_storage": ["base", "storage"],
+    "tls": ["base", "channel"],
     "torch": ["base", "worker"],
     "data": [*CONTROL_PLANE, "train", "object_storage"],
     "data_torch": ["data", "torch"],
@@ -38,6 +39,7 @@ LIBRARIES = [
      ["src/data/", "src/object_storage/", "python/src/data/", "tests/data/", "tests/fuzz/data_", "benchmarks/torch_batch_inference.cc"]),
     ("nanobind", re.compile(r"^(nanobind/|Python\.h$)"), ["python/src/"]),
     ("SQLite", re.compile(r"^sqlite3\.h$"), ["src/store/"]),
+    ("OpenSSL", re.compile(r"^openssl/"), ["src/tls/", "src/object_storage/"]),
 ]
 
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "channel/little_endian.h"
+
 namespace cadre::channel {
 namespace {
 
@@ -14,34 +16,21 @@ constexpr std::size_t kCountsBytes = 8 * num_lanes;
 // Output is collected up to this size, so that many small messages are one system call.
 constexpr std::size_t kOutputBytes = std::size_t{64} << 10;
 
-template <typename Number>
-void append(Bytes& bytes, Number number) {
-  for (std::size_t i = 0; i < sizeof number; ++i) bytes.push_back(static_cast<std::byte>(number >> (8 * i)));
-}
-
-template <typename Number>
-Number read(std::span<const std::byte> bytes) {
-  Number number = 0;
-  for (std::size_t i = 0; i < sizeof number; ++i)
-    number |= static_cast<Number>(std::to_integer<Number>(bytes[i]) << (8 * i));
-  return number;
-}
-
 void append_header(Bytes& bytes, std::uint8_t kind, std::size_t lane, bool is_last, std::uint64_t number,
                    std::size_t content_bytes) {
-  append(bytes, static_cast<std::uint32_t>(kHeaderBytes + content_bytes));
-  append(bytes, kind);
-  append(bytes, static_cast<std::uint8_t>(lane));
-  append(bytes, static_cast<std::uint8_t>(is_last));
-  append(bytes, std::uint8_t{0});
-  append(bytes, number);
+  append_number(bytes, static_cast<std::uint32_t>(kHeaderBytes + content_bytes));
+  append_number(bytes, kind);
+  append_number(bytes, static_cast<std::uint8_t>(lane));
+  append_number(bytes, static_cast<std::uint8_t>(is_last));
+  append_number(bytes, std::uint8_t{0});
+  append_number(bytes, number);
 }
 
 }  // namespace
 
 void ResumableSession::send(Lane lane, std::span<const std::byte> content) {
-  if (content.size() > max_message_bytes)
-    throw InvalidArgument(fmt::format("a message has {} bytes; the limit is {}", content.size(), max_message_bytes));
+  if (content.size() > max_bytes)
+    throw InvalidArgument(fmt::format("a message has {} bytes; the limit is {}", content.size(), max_bytes));
   Outgoing& outgoing = outgoing_[static_cast<std::size_t>(lane)];
   kept_bytes_ += content.size();
   do {
@@ -72,7 +61,7 @@ std::vector<LaneMessage> ResumableSession::receive(std::span<const std::byte> by
     rest = input;
   }
   while (rest.size() >= kLengthBytes) {
-    const auto length = read<std::uint32_t>(rest);
+    const auto length = read_number<std::uint32_t>(rest);
     if (length < kHeaderBytes || length > kHeaderBytes + max_piece_bytes)
       throw ProtocolError(fmt::format("a frame has the length {}", length));
     if (rest.size() < kLengthBytes + length) break;
@@ -88,7 +77,7 @@ void ResumableSession::receive_frame(std::span<const std::byte> frame, TimePoint
   const auto kind = std::to_integer<std::uint8_t>(frame[0]);
   const auto lane = std::to_integer<std::uint8_t>(frame[1]);
   const auto last = std::to_integer<std::uint8_t>(frame[2]);
-  const auto number = read<std::uint64_t>(frame.subspan(4));
+  const auto number = read_number<std::uint64_t>(frame.subspan(4));
   const auto content = frame.subspan(kHeaderBytes);
   const bool is_piece = kind == static_cast<std::uint8_t>(Kind::piece);
   if (kind > static_cast<std::uint8_t>(Kind::acknowledgement) || lane >= num_lanes || last > 1 ||
@@ -111,7 +100,7 @@ void ResumableSession::receive_greeting(std::uint64_t number, std::span<const st
 void ResumableSession::acknowledge(std::span<const std::byte> counts) {
   for (std::size_t lane = 0; lane < num_lanes; ++lane) {
     Outgoing& outgoing = outgoing_[lane];
-    const auto count = read<std::uint64_t>(counts.subspan(8 * lane));
+    const auto count = read_number<std::uint64_t>(counts.subspan(8 * lane));
     if (count + 1 < outgoing.first || count > outgoing.written)
       throw ProtocolError(fmt::format("{} pieces are acknowledged, where {} were already and {} were sent", count,
                                       outgoing.first - 1, outgoing.written));
@@ -129,8 +118,8 @@ void ResumableSession::receive_piece(Lane lane, bool is_last, std::uint64_t numb
   if (number <= incoming.received) return;  // sent again
   if (number != incoming.received + 1)
     throw ProtocolError(fmt::format("piece {} of a lane comes after piece {}", number, incoming.received));
-  if (incoming.message.size() + content.size() > max_message_bytes)
-    throw ProtocolError(fmt::format("a message has more than {} bytes", max_message_bytes));
+  if (incoming.message.size() + content.size() > max_bytes)
+    throw ProtocolError(fmt::format("a message has more than {} bytes", max_bytes));
   incoming.received = number;
   incoming.message.insert(incoming.message.end(), content.begin(), content.end());
   if (is_last) messages.push_back({lane, std::exchange(incoming.message, {})});
@@ -158,7 +147,7 @@ std::span<const std::byte> ResumableSession::output(TimePoint now) {
 void ResumableSession::write_counts(Kind kind, std::uint64_t number, TimePoint now) {
   Bytes& output = connection_->output;
   append_header(output, static_cast<std::uint8_t>(kind), 0, false, number, kCountsBytes);
-  for (const Incoming& incoming : incoming_) append(output, incoming.received);
+  for (const Incoming& incoming : incoming_) append_number(output, incoming.received);
   connection_->unacknowledged = 0;
   connection_->acknowledge_by.reset();
   connection_->last_output = now;

@@ -49,11 +49,13 @@ class ResumableSession {
   static constexpr std::size_t pieces_per_acknowledgement = 64;
   static constexpr auto acknowledgement_delay = std::chrono::milliseconds(200);
   static constexpr std::size_t max_piece_bytes = std::size_t{256} << 10;
+  // A message of the channel, and what carries it.
+  static constexpr std::size_t max_bytes = max_message_bytes + (std::size_t{1} << 20);
 
   // `number`: the same at both ends, and another one for each session of theirs.
   explicit ResumableSession(std::uint64_t number) : number_(number) {}
 
-  // Sends a message as soon as there is a connection. Throws InvalidArgument for one of more than max_message_bytes.
+  // Sends a message as soon as there is a connection. Throws InvalidArgument for one of more than max_bytes.
   void send(Lane lane, std::span<const std::byte> content);
 
   // Call connect() when there is a new connection, and disconnect() when it is gone. Messages stay.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cadre/error.h"
+#include "engine/cluster/agent.h"
 #include "engine/local/fork_server.h"
 #include "engine/local/local_engine.h"
 #include "resources/gpu_kinds.h"
@@ -130,7 +131,8 @@ Process& initialised_process() {
 void init(int, char** argv, const InitOptions& options) {
   if (init_was_called) throw InvalidArgument("cadre::init was called twice; it is for the beginning of main only");
   check(options);
-  machine() = resources_of(options);  // before the fork server exists
+  const auto agent = engine::cluster::take_agent_settings();  // which workers must not inherit
+  machine() = resources_of(options);                          // before the fork server exists
   worker::set_host(options.host);
   init_was_called = true;  // also in workers
   try {
@@ -140,6 +142,10 @@ void init(int, char** argv, const InitOptions& options) {
     throw;
   }
   allow_many_open_files();
+  if (agent) {
+    engine::local::LocalEngine engine(*process()->server, process()->resources);
+    engine::cluster::run_agent(*agent, engine);
+  }
   if (options.host == nullptr) worker::report_uncaught_errors();  // a host reports its own
 }
 

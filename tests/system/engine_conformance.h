@@ -71,8 +71,11 @@ class Listener {
   WorkerId start(const std::filesystem::path& directory, List script, double cpus = 1) {
     return start({.assignment = {"conformance", Value(std::move(script))}, .directory = directory, .cpus = cpus});
   }
-  WorkerId start(const WorkerSpec& spec) {
+  // Starts workers on all nodes in turn.
+  WorkerId start(WorkerSpec spec) {
     const WorkerId worker = ++last_worker_;
+    const std::vector<Node> nodes = engine_.nodes();
+    spec.node = nodes.at(worker % nodes.size()).id;
     engine_.start(worker, spec);
     started.insert(worker);
     return worker;
@@ -83,6 +86,9 @@ class Listener {
 
   std::set<WorkerId> started;
   std::size_t exited = 0;
+  std::vector<Node> joined;
+  std::vector<NodeDraining> draining;
+  std::vector<NodeLeft> left;
 
  private:
   static constexpr std::chrono::seconds patience{60};
@@ -103,6 +109,9 @@ class Listener {
     heard_[event.worker].exits.push_back(event.exit);
     ++exited;
   }
+  void take(NodeJoined& event, const std::optional<channel::Answer>&) { joined.push_back(event.node); }
+  void take(NodeDraining& event, const std::optional<channel::Answer>&) { draining.push_back(event); }
+  void take(NodeLeft& event, const std::optional<channel::Answer>&) { left.push_back(event); }
 
   Engine& engine_;
   WorkerId last_worker_ = 0;

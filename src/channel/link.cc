@@ -1,0 +1,99 @@
+#include "channel/link.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace cadre::channel {
+namespace {
+
+// Read at most in one call, so that no other link waits long.
+constexpr std::size_t kMostBytesAtOnce = std::size_t{64} << 10;
+
+Link::TimePoint now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+Link::Link(Poller& poller, std::uint64_t session, std::function<void(LaneMessage&&)> message)
+    : poller_(poller), session_(session), message_(std::move(message)) {}
+
+void Link::connect(std::unique_ptr<Stream> stream, std::span<const std::byte> early, TimePoint now) {
+  disconnect("the other end has connected again");
+  stream_ = std::move(stream);
+  broken_.reset();
+  session_.connect(now);
+  poller_.watch(stream_->input(), [this] { on_ready(); });
+  if (stream_->output() != stream_->input()) poller_.watch(stream_->output(), [this] { on_ready(); });
+  receive(early, now);
+  flush(now);
+}
+
+void Link::disconnect(const std::string& reason) {
+  if (stream_ == nullptr) return;
+  const TimePoint at = now();
+  broken_ = Break{.at = at,
+                  .last_heard = session_.last_heard(),
+                  .was_silent = at - session_.last_heard() >= longest_silence,
+                  .reason = reason};
+  poller_.unwatch(stream_->input());
+  poller_.unwatch(stream_->output());
+  stream_.reset();
+  session_.disconnect();
+}
+
+void Link::on_ready() {
+  const TimePoint time = now();
+  read(time);
+  write(time);
+}
+
+void Link::read(TimePoint now) {
+  static thread_local std::array<std::byte, kMostBytesAtOnce> space;
+  std::size_t total = 0;
+  try {
+    while (stream_ != nullptr && (total < space.size() || stream_->has_more_to_read())) {
+      const std::size_t count = stream_->read(space);
+      if (count == 0) return;
+      total += count;
+      receive(std::span(space).first(count), now);
+    }
+  } catch (const StreamEnded& end) {
+    disconnect(end.what());
+  }
+}
+
+void Link::receive(std::span<const std::byte> bytes, TimePoint now) {
+  try {
+    for (LaneMessage& message : session_.receive(bytes, now)) message_(std::move(message));
+  } catch (const ProtocolError& error) {
+    disconnect(error.what());
+  }
+}
+
+void Link::flush(TimePoint now) {
+  if (stream_ == nullptr) return;
+  if (now - session_.last_heard() >= longest_silence) return disconnect("nothing was heard for five seconds");
+  write(now);
+}
+
+void Link::write(TimePoint now) {
+  if (stream_ == nullptr) return;
+  try {
+    for (auto bytes = session_.output(now); !bytes.empty(); bytes = session_.output(now)) {
+      const std::size_t count = stream_->write(bytes);
+      session_.written(count);
+      if (count == 0) break;
+    }
+    poller_.watch_writing(stream_->output(), stream_->waits_to_write());
+  } catch (const StreamEnded& end) {
+    disconnect(end.what());
+  }
+}
+
+std::optional<Link::TimePoint> Link::next_flush() const {
+  if (stream_ == nullptr) return std::nullopt;
+  const TimePoint silent = session_.last_heard() + longest_silence;
+  return std::min(silent, session_.next_output().value_or(silent));
+}
+
+}  // namespace cadre::channel

@@ -1,0 +1,65 @@
+#include "channel/stream.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/system_error.h"
+
+namespace cadre::channel {
+namespace {
+
+void make_non_blocking(const base::FileDescriptor& descriptor) {
+  const int flags = ::fcntl(descriptor.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(descriptor.get(), F_SETFL, flags | O_NONBLOCK) != 0)
+    throw StreamEnded("a connection cannot be used: " + base::last_system_error());
+}
+
+// Returns the result of read(2) or write(2), which `call` calls, with 0 for "not at this time".
+template <class Call>
+std::size_t transfer(Call call) {
+  for (;;) {
+    const ssize_t count = call();
+    if (count > 0) return static_cast<std::size_t>(count);
+    if (count == 0) throw StreamEnded("the other end has closed the connection");
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
+    if (errno != EINTR) throw StreamEnded("the connection broke: " + base::last_system_error());
+  }
+}
+
+}  // namespace
+
+SocketStream::SocketStream(base::FileDescriptor socket) : socket_(std::move(socket)) { make_non_blocking(socket_); }
+
+std::size_t SocketStream::read(std::span<std::byte> space) {
+  return transfer([&] { return ::recv(socket_.get(), space.data(), space.size(), MSG_DONTWAIT); });
+}
+
+std::size_t SocketStream::write(std::span<const std::byte> bytes) {
+  if (bytes.empty()) return 0;
+  const auto send = [&] { return ::send(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL); };
+  const std::size_t count = transfer(send);
+  is_full_ = count == 0;
+  return count;
+}
+
+PipeStream::PipeStream(base::FileDescriptor in, base::FileDescriptor out) : in_(std::move(in)), out_(std::move(out)) {
+  make_non_blocking(in_);
+  make_non_blocking(out_);
+}
+
+std::size_t PipeStream::read(std::span<std::byte> space) {
+  return transfer([&] { return ::read(in_.get(), space.data(), space.size()); });
+}
+
+std::size_t PipeStream::write(std::span<const std::byte> bytes) {
+  if (bytes.empty()) return 0;
+  const std::size_t count = transfer([&] { return ::write(out_.get(), bytes.data(), bytes.size()); });
+  is_full_ = count == 0;
+  return count;
+}
+
+}  // namespace cadre::channel

@@ -1,0 +1,74 @@
+// A stream of bytes to a process on this or another machine that never blocks.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "base/file_descriptor.h"
+#include "cadre/error.h"
+
+namespace cadre::channel {
+
+// Thrown when nothing can be read from a stream or written to it any more: the other end has closed it, or it broke.
+class StreamEnded : public Error {
+ public:
+  using Error::Error;
+};
+
+class Stream {
+ public:
+  virtual ~Stream() = default;
+
+  // Reads bytes that have arrived, and returns how many; 0: none at this time. Throws StreamEnded.
+  virtual std::size_t read(std::span<std::byte> space) = 0;
+  // Writes bytes that fit into the buffers of the operating system, and returns how many; 0: none at this time. After
+  // that the same bytes must come first in the next call. Throws StreamEnded.
+  virtual std::size_t write(std::span<const std::byte> bytes) = 0;
+  // Returns true if read() has something, though the descriptor may not say so.
+  virtual bool has_more_to_read() const { return false; }
+  // Returns true if the last write(), or what the stream itself has to write, waits until the descriptor can be
+  // written.
+  virtual bool waits_to_write() const = 0;
+
+  // Return the descriptors to watch.
+  virtual int input() const = 0;
+  virtual int output() const = 0;
+};
+
+// A connected socket.
+class SocketStream final : public Stream {
+ public:
+  // Makes the socket non-blocking.
+  explicit SocketStream(base::FileDescriptor socket);
+
+  std::size_t read(std::span<std::byte> space) override;
+  std::size_t write(std::span<const std::byte> bytes) override;
+  bool waits_to_write() const override { return is_full_; }
+  int input() const override { return socket_.get(); }
+  int output() const override { return socket_.get(); }
+
+ private:
+  base::FileDescriptor socket_;
+  bool is_full_ = false;
+};
+
+// Two pipes, such as standard input and output.
+class PipeStream final : public Stream {
+ public:
+  // Makes the descriptors non-blocking. The reader of `out` must not be gone while SIGPIPE has its default.
+  PipeStream(base::FileDescriptor in, base::FileDescriptor out);
+
+  std::size_t read(std::span<std::byte> space) override;
+  std::size_t write(std::span<const std::byte> bytes) override;
+  bool waits_to_write() const override { return is_full_; }
+  int input() const override { return in_.get(); }
+  int output() const override { return out_.get(); }
+
+ private:
+  base::FileDescriptor in_;
+  base::FileDescriptor out_;
+  bool is_full_ = false;
+};
+
+}  // namespace cadre::channel

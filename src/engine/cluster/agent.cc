@@ -1,0 +1,335 @@
+#include "engine/cluster/agent.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "base/json.h"
+#include "base/machine.h"
+#include "base/overload.h"
+#include "cadre/error.h"
+#include "cadre/stored.h"
+#include "cadre/version.h"
+#include "channel/link.h"
+#include "channel/tls.h"
+#include "engine/cluster/dialler.h"
+#include "engine/cluster/handshake.h"
+#include "engine/cluster/messages.h"
+
+namespace cadre::engine::cluster {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using TimePoint = Clock::time_point;
+using namespace std::chrono_literals;
+
+// A controller that does not answer for so long may give the node up ten seconds later (ClusterEngine): by then no
+// worker runs here any more.
+constexpr auto kFencedAfter = 20s;
+// Where nobody listens any more the controller has ended.
+constexpr auto kRefusedFor = 2s;
+constexpr auto kDialFor = 3s;
+constexpr auto kGreetFor = 5s;
+constexpr auto kDialPause = 100ms;
+constexpr auto kTimeToEnd = 10s;  // for workers, at the end
+
+volatile sig_atomic_t is_told_to_go = 0;
+local::LocalEngine* signalled_engine = nullptr;
+
+// The engine's own signal handler would end workers; an agent's node goes, and its workers may end in order.
+void drain_at_sigterm(local::LocalEngine& engine) {
+  signalled_engine = &engine;
+  struct sigaction action{};
+  action.sa_handler = [](int) {
+    is_told_to_go = 1;
+    signalled_engine->wake();
+  };
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+std::uint64_t new_session() {
+  std::random_device random;
+  return std::uint64_t{random()} << 32 | random();
+}
+
+std::unique_ptr<channel::Stream> standard_streams() {
+  base::FileDescriptor in(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+  base::FileDescriptor out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  const base::FileDescriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  ::dup2(nothing.get(), STDIN_FILENO);
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  return std::make_unique<channel::PipeStream>(std::move(in), std::move(out));
+}
+
+class Agent {
+ public:
+  Agent(const AgentSettings& settings, local::LocalEngine& engine)
+      : settings_(settings),
+        engine_(engine),
+        dialler_(poller_, settings.addresses.empty() ? std::vector<Address>() : to_addresses(settings.addresses)) {
+    if (!settings.addresses.empty()) tls_ = channel::tls().client(settings.certificate);
+    engine_.watch(poller_.descriptor(), [this] {
+      while (poller_.wait(0ns)) {
+      }
+    });
+    make_link();
+    cut_since_ = Clock::now();
+  }
+
+  // Returns the exit code of the process.
+  int run() {
+    while (!exit_code_) {
+      const TimePoint before = Clock::now();
+      for (Event& event : engine_.wait(time_to_wait(before))) forward(event);
+      const TimePoint now = Clock::now();
+      if (std::exchange(is_told_to_go, 0) != 0) send(Draining{.reason = "the agent was sent SIGTERM"});
+      link_->flush(now);
+      if (link_->is_connected()) {
+        cut_since_ = now;
+        refused_since_.reset();
+      } else {
+        reconnect(now);
+      }
+    }
+    end_workers();
+    return *exit_code_;
+  }
+
+ private:
+  // A connection before the session: both ends greet.
+  struct Greeting {
+    std::unique_ptr<channel::Stream> stream;
+    channel::Bytes out = {};
+    channel::Bytes in = {};
+    TimePoint until = {};
+  };
+
+  void make_link() {
+    link_ = std::make_unique<channel::Link>(poller_, session_, [this](channel::LaneMessage&& message) {
+      std::visit([this](auto& call) { carry_out(call); }, decoded_ = decode_to_agent(message.content));
+    });
+  }
+
+  // Ends the workers of a session whose controller has given it up, or has ended. Another session begins when they are
+  // gone.
+  void begin_anew() {
+    if (std::exchange(is_fenced_, true)) return;
+    if (!workers_.empty())
+      std::fprintf(stderr, "cadre: this agent is cut off from its controller and ends %zu workers\n", workers_.size());
+    for (const WorkerId worker : workers_) engine_.kill(worker);
+  }
+
+  std::optional<std::chrono::nanoseconds> time_to_wait(TimePoint now) const {
+    std::optional<TimePoint> next = link_->next_flush();
+    const auto consider = [&](TimePoint time) { next = std::min(next.value_or(time), time); };
+    if (!link_->is_connected()) {
+      consider(std::max(next_dial_, now));
+      if (greeting_) next = greeting_->until;
+      if (const auto deadline = dialler_.deadline()) next = *deadline;
+      if (!workers_.empty()) consider(std::max(cut_since_ + kFencedAfter, now + kDialPause));
+    }
+    if (!next) return std::nullopt;
+    return std::max<std::chrono::nanoseconds>(*next - now, 0ns);
+  }
+
+  // ---- The connection
+
+  void reconnect(TimePoint now) {
+    const bool refused = refused_since_ && now - *refused_since_ >= kRefusedFor;
+    if (!workers_.empty() && (now - cut_since_ >= kFencedAfter || refused)) begin_anew();
+    if (is_fenced_ && workers_.empty()) {
+      is_fenced_ = false;
+      session_ = new_session();
+      make_link();
+    }
+    const double gone_s = std::chrono::duration<double>(now - cut_since_).count();
+    const double most_s = std::chrono::duration<double>(refused ? Clock::duration(kRefusedFor) : kFencedAfter).count();
+    if (workers_.empty() && gone_s >= std::max(settings_.stays_s, most_s))
+      return leave(1, fmt::format("its controller cannot be reached: {}", last_failure_));
+    if (greeting_ && now >= greeting_->until) drop_greeting("it does not greet", now);
+    if (const auto failure = dialler_.take_failure(now)) {
+      if (!failure->all_refused) refused_since_.reset();
+      if (failure->all_refused && !refused_since_) refused_since_ = now;
+      last_failure_ = failure->reason;
+      next_dial_ = now + kDialPause;
+    }
+    if (is_fenced_ || greeting_ || dialler_.is_dialling() || now < next_dial_) return;
+    next_dial_ = now + kDialPause;
+    if (tls_ != nullptr) {
+      dialler_.dial(now + kDialFor, [this](base::FileDescriptor socket) { greet(tls_->open(std::move(socket))); });
+    } else if (std::exchange(has_used_standard_streams_, true)) {
+      leave(1, "its controller has ended");
+    } else {
+      greet(standard_streams());
+    }
+  }
+
+  void greet(std::unique_ptr<channel::Stream> stream) {
+    greeting_.emplace(Greeting{.stream = std::move(stream), .until = Clock::now() + kGreetFor});
+    append(greeting_->out, Hello{.build = build_id(),
+                                 .version = version(),
+                                 .token = settings_.token,
+                                 .request = settings_.request,
+                                 .ordinal = settings_.ordinal,
+                                 .session = session_,
+                                 .host = base::host_name(),
+                                 .pid = ::getpid(),
+                                 .resources = engine_.resources()});
+    poller_.watch(greeting_->stream->input(), [this] { go_on_greeting(); });
+    go_on_greeting();
+  }
+
+  void go_on_greeting() {
+    Greeting& greeting = *greeting_;
+    std::array<std::byte, 4096> space;
+    try {
+      while (!greeting.out.empty()) {
+        const std::size_t count = greeting.stream->write(greeting.out);
+        if (count == 0) break;
+        greeting.out.erase(greeting.out.begin(), greeting.out.begin() + static_cast<std::ptrdiff_t>(count));
+      }
+      while (const std::size_t count = greeting.stream->read(space))
+        greeting.in.insert(greeting.in.end(), space.begin(), space.begin() + static_cast<std::ptrdiff_t>(count));
+      poller_.watch_writing(greeting.stream->output(), greeting.stream->waits_to_write());
+      if (const auto welcome = take_welcome(greeting.in)) be_welcome(*welcome);
+    } catch (const channel::StreamEnded& end) {
+      drop_greeting(end.what(), Clock::now());
+    } catch (const channel::ProtocolError& error) {
+      drop_greeting(error.what(), Clock::now());
+    }
+  }
+
+  void be_welcome(const Welcome& welcome) {
+    Greeting greeting = std::move(*greeting_);
+    greeting_.reset();
+    poller_.unwatch(greeting.stream->input());
+    if (!welcome.refusal.empty()) return leave(1, "its controller refuses it: " + welcome.refusal);
+    if (welcome.is_over) return begin_anew();
+    link_->connect(std::move(greeting.stream), greeting.in, Clock::now());
+  }
+
+  void drop_greeting(const std::string& reason, TimePoint now) {
+    last_failure_ = reason;
+    poller_.unwatch(greeting_->stream->input());
+    greeting_.reset();
+    next_dial_ = now + kDialPause;
+  }
+
+  // ---- Messages
+
+  template <class Message>
+  void send(const Message& message) {
+    encode(message, bytes_);
+    link_->send(channel::Lane::reports, bytes_);
+    if (bytes_.size() > channel::max_idle_bytes) channel::Bytes().swap(bytes_);
+  }
+
+  void forward(Event& event) {
+    std::visit(base::Overload{[this](const Received& received) {
+                                if (!is_fenced_) send(received);
+                              },
+                              [this](const Exited& exited) {
+                                if (workers_.erase(exited.worker) != 0 && !is_fenced_) send(exited);
+                              },
+                              [](const auto&) {}},
+               event);
+  }
+
+  void carry_out(const Start& start) {
+    std::error_code none;
+    if (!std::filesystem::is_directory(start.spec.directory, none))
+      return send(Exited{start.worker,
+                         {Exit::Kind::not_started, 0,
+                          fmt::format("node {} does not see {}: the experiment's directory must lie on a file system "
+                                      "that all nodes share",
+                                      base::host_name(), start.spec.directory.string())}});
+    workers_.insert(start.worker);
+    engine_.start(start.worker, start.spec);
+  }
+  void carry_out(const Tell& tell) {
+    std::visit(base::Overload{[&](const channel::Answer& answer) { engine_.answer(tell.worker, answer); },
+                              [&](const channel::StoreReply& reply) { engine_.reply(tell.worker, reply); },
+                              [&](const channel::Reply& reply) { engine_.reply(tell.worker, reply); },
+                              [](const channel::Assignment&) {}},
+               tell.message);
+  }
+  void carry_out(const Kill& kill) { engine_.kill(kill.worker); }
+  void carry_out(const Leave&) { leave(0, ""); }
+
+  void leave(int code, const std::string& reason) {
+    if (!reason.empty()) std::fprintf(stderr, "cadre: this agent ends: %s\n", reason.c_str());
+    exit_code_ = code;
+    engine_.wake();
+  }
+
+  void end_workers() {
+    for (const WorkerId worker : workers_) engine_.kill(worker);
+    for (const TimePoint until = Clock::now() + kTimeToEnd; !workers_.empty() && Clock::now() < until;) {
+      for (const Event& event : engine_.wait(until - Clock::now())) {
+        if (const auto* exited = std::get_if<Exited>(&event)) workers_.erase(exited->worker);
+      }
+    }
+  }
+
+  AgentSettings settings_;
+  local::LocalEngine& engine_;
+  channel::Poller poller_;
+  Dialler dialler_;
+  std::unique_ptr<channel::TlsEndpoint> tls_ = {};  // null: standard input and output
+  std::uint64_t session_ = new_session();
+  std::unique_ptr<channel::Link> link_ = {};
+  std::optional<Greeting> greeting_ = {};
+  std::set<WorkerId> workers_ = {};  // that have not ended
+  bool is_fenced_ = false;           // true: they end, and nobody is told
+  TimePoint cut_since_ = {};         // while there is no connection
+  std::optional<TimePoint> refused_since_ = {};
+  TimePoint next_dial_ = {};
+  std::string last_failure_ = "nothing was tried yet";
+  bool has_used_standard_streams_ = false;
+  std::optional<int> exit_code_ = {};
+  channel::Bytes bytes_ = {};
+  ToAgent decoded_ = {};
+};
+
+}  // namespace
+
+std::optional<AgentSettings> take_agent_settings() {
+  const char* const text = std::getenv(agent_variable);
+  if (text == nullptr) return std::nullopt;
+  AgentSettings settings;
+  try {
+    from_stored(settings, Stored(base::parse_json(text, agent_variable)));
+  } catch (const StorageError& error) {
+    throw InvalidArgument(error.what());
+  }
+  ::unsetenv(agent_variable);
+  if (const char* const ordinal = std::getenv(ordinal_variable)) settings.ordinal = std::atoll(ordinal);
+  ::unsetenv(ordinal_variable);
+  return settings;
+}
+
+void run_agent(const AgentSettings& settings, local::LocalEngine& engine) {
+  drain_at_sigterm(engine);
+  int code = 1;
+  try {
+    code = Agent(settings, engine).run();
+  } catch (const Error& error) {
+    std::fprintf(stderr, "cadre: this agent ends: %s\n", error.what());
+  }
+  std::fflush(nullptr);
+  ::_exit(code);
+}
+
+}  // namespace cadre::engine::cluster

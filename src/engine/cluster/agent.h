@@ -1,0 +1,35 @@
+// The process of the program that runs workers on a node: a LocalEngine whose calls and events go over a connection to
+// the controller, which the agent opens and, when it breaks, opens again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cadre/resources.h"
+#include "engine/local/local_engine.h"
+
+namespace cadre::engine::cluster {
+
+// What an agent is started with, in the environment variable CADRE_AGENT as JSON.
+struct AgentSettings {
+  std::string addresses = {};    // of the controller, as to_addresses() takes them; empty: standard input and output
+  std::string certificate = {};  // of the controller
+  std::string token = {};
+  std::uint64_t request = 0;
+  std::int64_t ordinal = 0;
+  double stays_s = 0;  // how long it waits for a controller that has ended, for another one to take its place
+};
+inline constexpr const char* agent_variable = "CADRE_AGENT";
+// The node's number in its request, which differs from agent to agent.
+inline constexpr const char* ordinal_variable = "CADRE_AGENT_ORDINAL";
+
+// Returns the settings if this process was started as an agent, and removes them from the environment: they are secret.
+// Throws InvalidArgument for settings that cannot be read.
+std::optional<AgentSettings> take_agent_settings();
+
+// Runs workers for the controller until it gives the node back, has ended, or refuses this agent. Ends this process.
+[[noreturn]] void run_agent(const AgentSettings& settings, local::LocalEngine& engine);
+
+}  // namespace cadre::engine::cluster

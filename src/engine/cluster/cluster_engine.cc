@@ -1,0 +1,444 @@
+#include "engine/cluster/cluster_engine.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/overload.h"
+#include "base/system_error.h"
+#include "cadre/error.h"
+#include "cadre/stored.h"
+#include "cadre/version.h"
+#include "engine/cluster/agent.h"
+#include "engine/cluster/dialler.h"
+
+namespace cadre::engine::cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kMostVisitors = 64;  // that have not greeted
+constexpr auto kVisit = 5s;                // time for a greeting
+// After its connection was closed, an agent dials again within a tenth of a second.
+constexpr auto kRedial = 2s;
+constexpr auto kTimeToLeave = 5s;
+constexpr int kBacklog = 1024;
+// A node whose unsent messages are more is given up.
+constexpr std::size_t kMostKeptBytes = std::size_t{64} << 20;
+constexpr std::size_t kMostKeptPieces = 100'000;
+
+std::string token_for(const std::string& secret, std::uint64_t request) {
+  return channel::tls().authenticate(secret, fmt::format("request {}", request));
+}
+
+std::string text_of(const sockaddr* address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* const bytes = address->sa_family == AF_INET
+                                ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(address)->sin_addr)
+                                : &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  ::inet_ntop(address->sa_family, bytes, text.data(), text.size());
+  const std::string_view found = text.data();
+  constexpr std::string_view mapped = "::ffff:";  // an IPv4 address, as a socket for both has it
+  return std::string(found.starts_with(mapped) ? found.substr(mapped.size()) : found);
+}
+
+std::string address_of_peer(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  return text_of(reinterpret_cast<const sockaddr*>(&address));
+}
+
+}  // namespace
+
+ClusterEngine::ClusterEngine(std::unique_ptr<Provider> provider, ClusterOptions options)
+    : provider_(std::move(provider)),
+      options_(std::move(options)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      secret_(channel::tls().make_secret()),
+      identity_(channel::tls().make_identity()),
+      tls_(channel::tls().server(identity_)) {
+  if (!wake_) throw EngineError("cannot make the engine's eventfd: " + base::last_system_error());
+  poller_.watch(wake_.get(), [this] {
+    std::uint64_t count = 0;
+    while (::read(wake_.get(), &count, sizeof count) > 0) woken_ = true;
+  });
+  listen();
+  for (const int descriptor : provider_->fds()) poller_.watch(descriptor, [this] { take_provider_events(); });
+  request_nodes();
+  await_nodes();
+}
+
+ClusterEngine::~ClusterEngine() {
+  for (const auto& [id, member] : members_) {
+    encode(Leave{}, bytes_);
+    member.link->send(channel::Lane::control, bytes_);
+    member.link->flush(Clock::now());
+  }
+  const auto is_there = [](const auto& entry) { return entry.second.link->is_connected(); };
+  try {
+    for (const TimePoint until = Clock::now() + kTimeToLeave;
+         std::ranges::any_of(members_, is_there) && Clock::now() < until;)
+      turn(until - Clock::now());
+    for (const NodeRequest& request : options_.requests) provider_->release(request.id);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "cadre: nodes may not be given back: %s\n", error.what());
+  }
+}
+
+// ---- Nodes
+
+void ClusterEngine::listen() {
+  listener_ = base::FileDescriptor(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_any;
+  socklen_t size = sizeof address;
+  const int off = 0;
+  const bool listens = listener_ && ::setsockopt(listener_.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) == 0 &&
+                       ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
+                       ::listen(listener_.get(), kBacklog) == 0 &&
+                       ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  if (!listens) throw EngineError("cannot open a port for the nodes' agents: " + base::last_system_error());
+  port_ = ntohs(address.sin6_port);
+  poller_.watch(listener_.get(), [this] { accept_visitors(); });
+}
+
+std::vector<std::string> ClusterEngine::own_addresses() const {
+  if (!options_.addresses.empty()) return options_.addresses;
+  std::vector<std::string> addresses;
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) throw EngineError("cannot list this machine's addresses: " + base::last_system_error());
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0 || (one->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    const int family = one->ifa_addr->sa_family;
+    const bool is_link_local =
+        family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr);
+    if (family == AF_INET || (family == AF_INET6 && !is_link_local)) addresses.push_back(text_of(one->ifa_addr));
+  }
+  ::freeifaddrs(all);
+  if (addresses.empty()) addresses.emplace_back("127.0.0.1");
+  return addresses;
+}
+
+void ClusterEngine::request_nodes() {
+  std::vector<Address> addresses;
+  for (const std::string& host : own_addresses()) addresses.push_back({host, port_});
+  for (const NodeRequest& request : options_.requests) {
+    AgentStart start = options_.start;
+    std::string settings;
+    base::append_json(settings, to_stored(AgentSettings{.addresses = to_text(addresses),
+                                                        .certificate = identity_.certificate,
+                                                        .token = token_for(secret_, request.id),
+                                                        .request = request.id}));
+    start.variables[agent_variable] = settings;
+    provider_->request(request, start);
+  }
+}
+
+void ClusterEngine::await_nodes() {
+  std::size_t wanted = 0;
+  for (const NodeRequest& request : options_.requests) wanted += static_cast<std::size_t>(request.nodes);
+  while (members_.size() < wanted) {
+    take_provider_events();
+    if (!refusals_.empty()) throw EngineError(fmt::format("a node cannot be had: {}", refusals_.front()));
+    turn(std::nullopt);
+  }
+  events_.clear();  // these nodes are there from the beginning
+}
+
+std::vector<Node> ClusterEngine::nodes() const {
+  std::vector<Node> nodes;
+  for (const auto& [id, member] : members_) nodes.push_back(member.node);
+  return nodes;
+}
+
+Resources ClusterEngine::resources() const {
+  Resources sum{.cpus = 0};
+  for (const auto& [id, member] : members_) {
+    const Resources& more = member.node.resources;
+    sum.cpus += more.cpus;
+    sum.gpus += more.gpus;
+    for (const auto& [name, amount] : more.custom) sum.custom[name] += amount;
+    if (more.gpus > 0) sum.accelerator_type = more.accelerator_type;
+  }
+  return sum;
+}
+
+void ClusterEngine::take_provider_events() {
+  for (const ProviderEvent& event : provider_->take_events()) {
+    std::visit(
+        base::Overload{[](const Queued&) {}, [this](const Refused& refused) { refusals_.push_back(refused.reason); },
+                       [this](const AgentEnded& ended) {
+                         bool was_there = false;
+                         for (auto& [id, member] : members_) {
+                           if (member.hello.request != ended.request) continue;
+                           if (ended.ordinal && member.hello.ordinal != *ended.ordinal) continue;
+                           member.has_ended = was_there = true;
+                         }
+                         if (!was_there) refusals_.push_back("an agent has ended: " + ended.reason);
+                       }},
+        event);
+  }
+}
+
+// ---- Connections
+
+void ClusterEngine::accept_visitors() {
+  for (;;) {
+    base::FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) return;
+    if (visitors_.size() >= kMostVisitors) continue;  // agents dial again
+    const int on = 1;
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    const int descriptor = socket.get();
+    visitors_[descriptor] = {.stream = tls_->open(std::move(socket)), .until = Clock::now() + kVisit};
+    poller_.watch(descriptor, [this, descriptor] { read_from_visitor(descriptor); });
+  }
+}
+
+void ClusterEngine::read_from_visitor(int descriptor) {
+  Visitor& visitor = visitors_.at(descriptor);
+  std::array<std::byte, 4096> space;
+  try {
+    while (const std::size_t count = visitor.stream->read(space)) {
+      visitor.in.insert(visitor.in.end(), space.begin(), space.begin() + static_cast<std::ptrdiff_t>(count));
+      if (const auto hello = take_hello(visitor.in)) {
+        poller_.unwatch(descriptor);
+        Visitor leaving = std::move(visitor);
+        visitors_.erase(descriptor);
+        return admit(std::move(leaving), *hello);
+      }
+    }
+    poller_.watch_writing(descriptor, visitor.stream->waits_to_write());
+  } catch (const Error&) {  // somebody else, or an agent that dials again
+    poller_.unwatch(descriptor);
+    visitors_.erase(descriptor);
+  }
+}
+
+void ClusterEngine::admit(Visitor visitor, const Hello& hello) {
+  const Welcome welcome = judge(hello);
+  channel::Bytes bytes;
+  append(bytes, welcome);
+  try {
+    // It fits into the buffer of a socket that nothing was written to.
+    if (visitor.stream->write(bytes) != bytes.size()) return;
+  } catch (const channel::StreamEnded&) {
+    return;
+  }
+  if (!welcome.refusal.empty() || welcome.is_over) return;
+  Member* member = find_member(hello.request, hello.ordinal);
+  if (member != nullptr && member->hello.session != hello.session) {
+    give_up(member->node.id, "its agent has ended its workers");
+    member = nullptr;
+  }
+  const std::string address = address_of_peer(visitor.stream->input());
+  if (member == nullptr) {
+    member = &join(hello);
+    member->node.address = address;
+    events_.emplace_back(NodeJoined{member->node});
+  }
+  member->link->connect(std::move(visitor.stream), visitor.in, Clock::now());
+}
+
+Welcome ClusterEngine::judge(const Hello& hello) const {
+  if (hello.protocol != protocol_version)
+    return {.refusal = fmt::format("it speaks version {} of the protocol of agents, and the controller version {}; "
+                                   "install the same Cadre on all nodes",
+                                   hello.protocol, protocol_version)};
+  const bool is_known =
+      std::ranges::any_of(options_.requests, [&](const NodeRequest& request) { return request.id == hello.request; });
+  if (!is_known || !channel::same_secret(hello.token, token_for(secret_, hello.request)))
+    return {.refusal = "its token is not one of this experiment"};
+  if (hello.build != build_id())
+    return {.refusal = fmt::format("{} has another build of the program than the controller ({} of Cadre {}, and {} of "
+                                   "Cadre {}); the program's path must lead to the same file on all nodes",
+                                   hello.host, hello.build, hello.version, build_id(), version())};
+  for (const auto& [id, member] : members_) {
+    const bool is_same_place = member.hello.request == hello.request && member.hello.ordinal == hello.ordinal;
+    if (is_same_place && member.hello.pid != hello.pid && member.link->is_connected())
+      return {.refusal = fmt::format("another agent has its place, on {}", member.hello.host)};
+  }
+  return {};
+}
+
+ClusterEngine::Member& ClusterEngine::join(const Hello& hello) {
+  const NodeId id = ++last_node_;
+  Member& member = members_[id];
+  member.hello = hello;
+  member.hello.token.clear();
+  member.node = {.id = id, .name = hello.host, .resources = hello.resources};
+  member.link = std::make_unique<channel::Link>(poller_, hello.session,
+                                                [this, id](channel::LaneMessage&& message) { take(id, message); });
+  return member;
+}
+
+ClusterEngine::Member* ClusterEngine::find_member(std::uint64_t request, std::int64_t ordinal) {
+  for (auto& [id, member] : members_) {
+    if (member.hello.request == request && member.hello.ordinal == ordinal) return &member;
+  }
+  return nullptr;
+}
+
+// ---- Messages
+
+ClusterEngine::Member* ClusterEngine::member_of(WorkerId worker) {
+  const auto found = workers_.find(worker);
+  return found == workers_.end() ? nullptr : &members_.at(found->second);
+}
+
+void ClusterEngine::start(WorkerId worker, const WorkerSpec& spec) {
+  const auto found = members_.find(spec.node);
+  if (found == members_.end()) {
+    events_.emplace_back(Exited{worker, {Exit::Kind::node_lost, 0, "its node has left before it was started"}});
+    return;
+  }
+  encode_start(worker, spec, bytes_);
+  found->second.link->send(channel::Lane::control, bytes_);
+  found->second.workers.insert(worker);
+  workers_[worker] = spec.node;
+}
+
+template <class Message>
+void ClusterEngine::tell(WorkerId worker, const Message& message) {
+  Member* const member = member_of(worker);
+  if (member == nullptr) return;
+  encode_tell(worker, message, bytes_);
+  member->link->send(channel::Lane::control, bytes_);
+  if (bytes_.size() > channel::max_idle_bytes) channel::Bytes().swap(bytes_);
+}
+
+void ClusterEngine::answer(WorkerId worker, const channel::Answer& answer) { tell(worker, answer); }
+void ClusterEngine::reply(WorkerId worker, const channel::StoreReply& reply) { tell(worker, reply); }
+void ClusterEngine::reply(WorkerId worker, const channel::Reply& reply) { tell(worker, reply); }
+
+void ClusterEngine::kill(WorkerId worker) {
+  Member* const member = member_of(worker);
+  if (member == nullptr) return;
+  encode(Kill{worker}, bytes_);
+  member->link->send(channel::Lane::control, bytes_);
+}
+
+void ClusterEngine::take(NodeId node, const channel::LaneMessage& message) {
+  Member& member = members_.at(node);
+  ToController content = decode_to_controller(message.content);
+  std::visit([&](auto& one) { take(member, one); }, content);
+}
+
+void ClusterEngine::take(Member& member, Received& received) {
+  if (member.workers.contains(received.worker)) events_.emplace_back(std::move(received));
+}
+
+void ClusterEngine::take(Member& member, Exited& exited) {
+  if (member.workers.erase(exited.worker) == 0) return;
+  workers_.erase(exited.worker);
+  events_.emplace_back(std::move(exited));
+}
+
+void ClusterEngine::take(Member& member, Draining& draining) {
+  events_.emplace_back(NodeDraining{member.node.id, draining.seconds_left, std::move(draining.reason)});
+}
+
+// ---- Time
+
+void ClusterEngine::give_up(NodeId node, const std::string& reason) {
+  const auto found = members_.find(node);
+  for (const WorkerId worker : found->second.workers) {
+    workers_.erase(worker);
+    events_.emplace_back(Exited{worker, {Exit::Kind::node_lost, 0, reason}});
+  }
+  events_.emplace_back(NodeLeft{node, reason});
+  members_.erase(found);
+}
+
+// Returns when the node is given up unless it connects again; empty while it is connected.
+std::optional<ClusterEngine::TimePoint> ClusterEngine::given_up_at(const Member& member) const {
+  const auto& broken = member.link->broken();
+  if (!broken) return std::nullopt;
+  if (member.has_ended) return broken->at;
+  return broken->was_silent ? broken->last_heard + options_.patience : broken->at + kRedial;
+}
+
+std::optional<ClusterEngine::TimePoint> ClusterEngine::next_deadline() const {
+  std::optional<TimePoint> next = provider_->next_look();
+  const auto consider = [&](std::optional<TimePoint> time) {
+    if (time) next = std::min(next.value_or(*time), *time);
+  };
+  for (const auto& [id, member] : members_) {
+    consider(member.link->next_flush());
+    consider(given_up_at(member));
+  }
+  for (const auto& [descriptor, visitor] : visitors_) consider(visitor.until);
+  return next;
+}
+
+void ClusterEngine::handle_time(TimePoint now) {
+  if (const auto look = provider_->next_look(); look && *look <= now) take_provider_events();
+  std::erase_if(visitors_, [&](const auto& entry) {
+    if (entry.second.until > now) return false;
+    poller_.unwatch(entry.first);
+    return true;
+  });
+  std::vector<std::pair<NodeId, std::string>> lost;
+  for (const auto& [id, member] : members_) {
+    const auto end = given_up_at(member);
+    if (end && *end <= now) {
+      lost.emplace_back(id,
+                        fmt::format("node {} does not answer: {}", member.node.name, member.link->broken()->reason));
+    } else if (member.link->kept_bytes() > kMostKeptBytes || member.link->kept_pieces() > kMostKeptPieces) {
+      lost.emplace_back(id, fmt::format("node {} does not take what it is sent", member.node.name));
+    }
+  }
+  for (const auto& [id, reason] : lost) give_up(id, reason);
+}
+
+void ClusterEngine::flush() {
+  const TimePoint now = Clock::now();
+  for (const auto& [id, member] : members_) member.link->flush(now);
+}
+
+void ClusterEngine::turn(std::optional<std::chrono::nanoseconds> timeout) {
+  flush();
+  if (const auto deadline = next_deadline()) {
+    const std::chrono::nanoseconds left = std::max<std::chrono::nanoseconds>(*deadline - Clock::now(), 0ns);
+    timeout = timeout ? std::min(*timeout, left) : left;
+  }
+  poller_.wait(timeout);
+  handle_time(Clock::now());
+}
+
+std::vector<Event> ClusterEngine::wait(std::optional<std::chrono::nanoseconds> timeout) {
+  const auto end = timeout ? std::optional(Clock::now() + *timeout) : std::nullopt;
+  do {
+    const auto left = end ? std::optional<std::chrono::nanoseconds>(*end - Clock::now()) : std::nullopt;
+    turn(events_.empty() ? left : std::optional(0ns));
+  } while (events_.empty() && !std::exchange(woken_, false) && (!end || Clock::now() < *end));
+  return std::exchange(events_, {});
+}
+
+void ClusterEngine::wake() noexcept {
+  const int keep = errno;  // a signal handler must not change it
+  const std::uint64_t one = 1;
+  static_cast<void>(::write(wake_.get(), &one, sizeof one));
+  errno = keep;
+}
+
+double ClusterEngine::wall_seconds() const { return base::wall_seconds(); }
+
+void ClusterEngine::break_connection(NodeId node) { members_.at(node).link->disconnect("a test breaks it"); }
+
+}  // namespace cadre::engine::cluster

@@ -1,0 +1,60 @@
+// Messages of a session between a controller and an agent, as bytes: those of the engine's interface, with a worker's
+// own messages as they are.
+//
+//   kind    u8   index in ToAgent or ToController
+//   unused  u8[7]
+//   worker  u64  little-endian; 0 where it is about none
+//   rest         the frame of a message (channel/frame.h), JSON, or both: JSON after its length, u64, then the frame at
+//                the next multiple of eight bytes
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "channel/codec.h"
+#include "engine/engine.h"
+
+namespace cadre::engine::cluster {
+
+struct Start {
+  WorkerId worker = 0;
+  WorkerSpec spec = {};
+};
+// An Answer, StoreReply or Reply.
+struct Tell {
+  WorkerId worker = 0;
+  channel::FromController message = {};
+};
+struct Kill {
+  WorkerId worker = 0;
+};
+// The node is given back: the agent ends its workers and itself.
+struct Leave {};
+using ToAgent = std::variant<Start, Tell, Kill, Leave>;
+
+// The node will go, see NodeDraining.
+struct Draining {
+  std::optional<double> seconds_left = {};
+  std::string reason = {};
+};
+using ToController = std::variant<Received, Exited, Draining>;
+
+// Replace `bytes` with a message, and reuse its memory. Throw InvalidArgument for a message beyond the channel's
+// limits.
+void encode_start(WorkerId worker, const WorkerSpec& spec, channel::Bytes& bytes);
+template <class Message>
+void encode_tell(WorkerId worker, const Message& message, channel::Bytes& bytes);  // Answer, StoreReply or Reply
+void encode(const Kill& kill, channel::Bytes& bytes);
+void encode(const Leave& leave, channel::Bytes& bytes);
+void encode(const Received& received, channel::Bytes& bytes);
+void encode(const Exited& exited, channel::Bytes& bytes);
+void encode(const Draining& draining, channel::Bytes& bytes);
+
+// The other end is not trusted: throw ProtocolError for bytes that are no such message. The bytes begin at a multiple
+// of eight.
+ToAgent decode_to_agent(std::span<const std::byte> bytes);
+ToController decode_to_controller(std::span<const std::byte> bytes);
+
+}  // namespace cadre::engine::cluster
