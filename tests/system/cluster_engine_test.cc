@@ -3,16 +3,31 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/file_descriptor.h"
+#include "base/json.h"
+#include "base/machine.h"
+#include "cadre/error.h"
+#include "cadre/stored.h"
+#include "channel/tls.h"
+#include "engine/cluster/agent.h"
+#include "engine/cluster/dialler.h"
+#include "engine/cluster/handshake.h"
 #include "engine/cluster/processes.h"
 #include "engine_conformance.h"
 #include "local_subject.h"
@@ -20,24 +35,64 @@
 namespace cadre::system_tests {
 namespace {
 
+using engine::Exit;
+using engine::WorkerId;
+using engine::cluster::AgentSettings;
+using engine::cluster::AgentStart;
 using engine::cluster::ClusterEngine;
 using engine::cluster::ClusterOptions;
+using engine::cluster::Hello;
+using engine::cluster::NodeRequest;
 using engine::cluster::Processes;
+using engine::cluster::Provider;
+using engine::cluster::ProviderEvent;
+using engine::cluster::Welcome;
+using engine::conformance::hangs;
+using engine::conformance::Listener;
+using engine::conformance::report;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using namespace std::chrono_literals;
+
+// Agents on this machine; keeps what they were started with.
+class WatchedProcesses final : public Provider {
+ public:
+  void request(const NodeRequest& request, const AgentStart& start) override {
+    start_ = start;
+    agents_.request(request, start);
+  }
+  void release(std::uint64_t request) override { agents_.release(request); }
+  void release(std::uint64_t request, std::int64_t ordinal) override { agents_.release(request, ordinal); }
+  std::vector<ProviderEvent> take_events() override { return agents_.take_events(); }
+  std::optional<std::chrono::steady_clock::time_point> next_look() const override { return agents_.next_look(); }
+  std::vector<int> fds() const override { return agents_.fds(); }
+
+  AgentSettings settings() const {
+    AgentSettings settings;
+    from_stored(settings, Stored(base::parse_json(start_.variables.at(engine::cluster::agent_variable), "test")));
+    return settings;
+  }
+
+ private:
+  Processes agents_;
+  AgentStart start_;
+};
 
 struct Nodes {
   std::unique_ptr<ClusterEngine> engine;
-  Processes* provider;  // the engine's
+  WatchedProcesses* provider;  // the engine's
 };
 
-Nodes make_nodes(std::int64_t count) {
-  auto provider = std::make_unique<Processes>();
-  Processes* const kept = provider.get();
+Nodes make_nodes(std::int64_t count, std::chrono::seconds patience = 30s) {
+  auto provider = std::make_unique<WatchedProcesses>();
+  WatchedProcesses* const kept = provider.get();
   return {
       std::make_unique<ClusterEngine>(
           std::move(provider), ClusterOptions{.requests = {{.id = 1, .nodes = count}},
                                               .start = {.command = {std::filesystem::read_symlink("/proc/self/exe")}},
-                                              .addresses = {"127.0.0.1"}}),
+                                              .addresses = {"127.0.0.1"},
+                                              .patience = patience}),
       kept};
 }
 
@@ -93,6 +148,280 @@ class BreakingSubject {
  private:
   LocalSubject directories_;
 };
+
+// ---- Nodes that go
+
+List many_reports(int count) {
+  List script;
+  for (int i = 1; i <= count; ++i) script.push_back(report({{"value", i}}));
+  return script;
+}
+
+class ClusterEngineTest : public ::testing::Test {
+ protected:
+  explicit ClusterEngineTest(std::chrono::seconds patience = 30s) : nodes(make_nodes(2, patience)) {}
+
+  // Starts a worker on the first or second node.
+  WorkerId start(std::size_t node, List script) {
+    const WorkerId worker = ++last_worker_;
+    nodes.engine->start(worker, {.assignment = {"conformance", Value(std::move(script))},
+                                 .node = nodes.engine->nodes().at(node).id,
+                                 .directory = directories.make_directory()});
+    heard.started.insert(worker);
+    return worker;
+  }
+  // Returns the process of a node's agent.
+  pid_t agent(std::size_t node) const {
+    return static_cast<pid_t>(nodes.engine->agent_process(nodes.engine->nodes().at(node).id));
+  }
+  auto heard_from(WorkerId worker, std::size_t reports) {
+    return heard.until([this, worker, reports] { return heard[worker].reports.size() >= reports; });
+  }
+
+  LocalSubject directories;
+  Nodes nodes;
+  Listener heard{*nodes.engine};
+
+ private:
+  WorkerId last_worker_ = 0;
+};
+
+TEST_F(ClusterEngineTest, NodesHaveNamesAddressesAndTheResourcesOfTheirProgram) {
+  ASSERT_THAT(nodes.engine->nodes(), SizeIs(2));
+  for (const engine::Node& node : nodes.engine->nodes()) {
+    EXPECT_EQ(node.name, base::host_name());
+    EXPECT_EQ(node.address, "127.0.0.1");
+    EXPECT_EQ(node.resources.cpus, 4);
+    EXPECT_EQ(node.resources.accelerator_type, "H100");
+    EXPECT_EQ(node.resources.labels.at("zone"), "eu");
+  }
+  EXPECT_EQ(nodes.engine->resources().cpus, 8);
+}
+
+TEST_F(ClusterEngineTest, AnAgentThatDiesTakesItsWorkersAlongAndNoOthers) {
+  const WorkerId lost = start(0, {report({}), hangs()});
+  const WorkerId other = start(1, many_reports(2000));
+  ASSERT_TRUE(heard_from(lost, 1));
+  const auto before = std::chrono::steady_clock::now();
+  ::kill(agent(0), SIGKILL);
+  ASSERT_TRUE(heard.until([this] { return !heard.left.empty(); }));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 10s);
+  EXPECT_EQ(heard.exit(lost).kind, Exit::Kind::node_lost);
+  EXPECT_THAT(to_string(heard.exit(lost)), HasSubstr("was lost with its node: node "));
+  EXPECT_THAT(nodes.engine->nodes(), SizeIs(1));
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard[other].reports.size(), 2000U);
+  EXPECT_EQ(heard.exit(other), engine::conformance::exited_with_0);
+}
+
+TEST_F(ClusterEngineTest, AWorkerForANodeThatHasLeftIsLostAtOnce) {
+  const engine::NodeId gone = nodes.engine->nodes().at(0).id;
+  ::kill(agent(0), SIGKILL);
+  ASSERT_TRUE(heard.until([this] { return !heard.left.empty(); }));
+  nodes.engine->start(7,
+                      {.assignment = {"conformance", List{}}, .node = gone, .directory = directories.make_directory()});
+  heard.started.insert(7);
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard.exit(7).kind, Exit::Kind::node_lost);
+}
+
+TEST_F(ClusterEngineTest, AnAgentThatStandsStillForAWhileLosesNothing) {
+  const WorkerId frozen = start(0, many_reports(3000));
+  const WorkerId other = start(1, many_reports(3000));
+  ASSERT_TRUE(heard_from(frozen, 100));
+  const pid_t process = agent(0);
+  ::kill(process, SIGSTOP);
+  std::thread thaw([process] {
+    std::this_thread::sleep_for(6s);  // longer than a connection may be silent
+    ::kill(process, SIGCONT);
+  });
+  const auto all = heard.until_all_exited();
+  thaw.join();
+  ASSERT_TRUE(all);
+  for (const WorkerId worker : {frozen, other}) {
+    ASSERT_EQ(heard[worker].reports.size(), 3000U);
+    for (int i = 1; i <= 3000; ++i) ASSERT_EQ(heard[worker].reports[static_cast<std::size_t>(i - 1)].step, i);
+  }
+  EXPECT_THAT(heard.left, IsEmpty());
+}
+
+TEST_F(ClusterEngineTest, AnAgentThatIsSentSigtermSaysThatItsNodeGoesAndRunsOn) {
+  const WorkerId worker = start(0, many_reports(500));
+  ASSERT_TRUE(heard_from(worker, 1));
+  ::kill(agent(0), SIGTERM);
+  ASSERT_TRUE(heard.until([this] { return !heard.draining.empty(); }));
+  EXPECT_EQ(heard.draining[0].node, nodes.engine->nodes().at(0).id);
+  EXPECT_THAT(heard.draining[0].reason, HasSubstr("SIGTERM"));
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard[worker].reports.size(), 500U);
+}
+
+TEST_F(ClusterEngineTest, AMessageOfManyMegabytesArrives) {
+  const std::string text(std::size_t{20} << 20, 'x');
+  const WorkerId worker = start(0, {report({{"short", 1}}), Value{{"throw", text.substr(0, 1000)}}});
+  const WorkerId large = 100;
+  nodes.engine->start(large, {.assignment = {"conformance", List{Value{{"unused", text}}}},
+                              .node = nodes.engine->nodes().at(1).id,
+                              .directory = directories.make_directory()});
+  heard.started.insert(large);
+  ASSERT_TRUE(heard.until([&] { return !heard[worker].exits.empty(); }));
+  nodes.engine->kill(large);  // it does not know that step, and hangs
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard.exit(large).value, SIGKILL);
+}
+
+class ImpatientEngine : public ClusterEngineTest {
+ protected:
+  ImpatientEngine() : ClusterEngineTest(6s) {}
+};
+
+TEST_F(ImpatientEngine, ANodeThatWasGivenUpComesBackAsAnotherOneWithoutItsWorkers) {
+  const WorkerId lost = start(0, {report({}), hangs()});
+  ASSERT_TRUE(heard_from(lost, 1));
+  const pid_t process = agent(0);
+  ::kill(process, SIGSTOP);
+  ASSERT_TRUE(heard.until([this] { return !heard.left.empty(); }));
+  EXPECT_EQ(heard.exit(lost).kind, Exit::Kind::node_lost);
+  EXPECT_THAT(heard.left[0].reason, HasSubstr("does not answer"));
+  ::kill(process, SIGCONT);
+  ASSERT_TRUE(heard.until([this] { return !heard.joined.empty(); }));
+  EXPECT_GT(heard.joined[0].id, heard.left[0].node);
+  EXPECT_THAT(nodes.engine->nodes(), SizeIs(2));
+  const WorkerId next = start(1, many_reports(10));
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard[next].reports.size(), 10U);
+}
+
+// ---- Connections of others
+
+class Visit {
+ public:
+  explicit Visit(const AgentSettings& settings)
+      : tls_(channel::tls().client(settings.certificate)), stream_(tls_->open(connect(settings))) {}
+
+  // Sends bytes; then reads what comes, until the other end closes the connection.
+  std::string say(const channel::Bytes& bytes, engine::Engine& engine) {
+    std::string heard;
+    std::size_t sent = 0;
+    const auto until = std::chrono::steady_clock::now() + 30s;
+    try {
+      while (std::chrono::steady_clock::now() < until) {
+        sent += stream_->write(std::span(bytes).subspan(sent));
+        std::array<std::byte, 4096> space;
+        const std::size_t count = stream_->read(space);
+        heard.append(reinterpret_cast<const char*>(space.data()), count);
+        engine.wait(1ms);
+      }
+    } catch (const channel::StreamEnded& end) {
+      return heard.empty() ? end.what() : heard;
+    }
+    return "nothing happened";
+  }
+
+ private:
+  static base::FileDescriptor connect(const AgentSettings& settings) {
+    const std::uint16_t port = engine::cluster::to_addresses(settings.addresses).at(0).port;
+    base::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    return socket;
+  }
+
+  std::unique_ptr<channel::TlsEndpoint> tls_;
+  std::unique_ptr<channel::Stream> stream_;
+};
+
+class StrangersTest : public ClusterEngineTest {
+ protected:
+  Hello hello() const {
+    const AgentSettings settings = nodes.provider->settings();
+    return {.build = engine::cluster::build_id(),
+            .version = "0.1.0",
+            .token = settings.token,
+            .request = settings.request,
+            .session = 1,
+            .host = "stranger",
+            .pid = 1};
+  }
+  std::string answer_to(const Hello& said) {
+    channel::Bytes bytes;
+    append(bytes, said);
+    return Visit(nodes.provider->settings()).say(bytes, *nodes.engine);
+  }
+  // The engine goes on as if nobody had come.
+  void expect_all_is_well() {
+    const WorkerId worker = start(0, many_reports(10));
+    ASSERT_TRUE(heard.until_all_exited());
+    EXPECT_EQ(heard[worker].reports.size(), 10U);
+    EXPECT_THAT(nodes.engine->nodes(), SizeIs(2));
+    EXPECT_THAT(heard.joined, IsEmpty());
+  }
+};
+
+TEST_F(StrangersTest, AnotherTokenIsRefused) {
+  Hello said = hello();
+  said.token[3] ^= 1;
+  EXPECT_THAT(answer_to(said), HasSubstr("its token is not one of this experiment"));
+  expect_all_is_well();
+}
+
+TEST_F(StrangersTest, AnotherRequestIsRefusedWithTheTokenOfAnother) {
+  Hello said = hello();
+  said.request = 2;
+  EXPECT_THAT(answer_to(said), HasSubstr("its token is not one of this experiment"));
+}
+
+TEST_F(StrangersTest, AnotherBuildIsRefusedByName) {
+  Hello said = hello();
+  said.build = "0123";
+  EXPECT_THAT(answer_to(said), HasSubstr("stranger has another build of the program than the controller"));
+  expect_all_is_well();
+}
+
+TEST_F(StrangersTest, AnotherProtocolIsRefused) {
+  Hello said = hello();
+  said.protocol = 99;
+  EXPECT_THAT(answer_to(said), HasSubstr("it speaks version 99 of the protocol of agents"));
+  expect_all_is_well();
+}
+
+TEST_F(StrangersTest, AnAgentDoesNotTakeThePlaceOfAnother) {
+  EXPECT_THAT(answer_to(hello()), HasSubstr("another agent has its place"));
+  expect_all_is_well();
+}
+
+TEST_F(StrangersTest, NoiseIsNotAnswered) {
+  EXPECT_THAT(Visit(nodes.provider->settings()).say(channel::Bytes(1 << 20, std::byte{7}), *nodes.engine),
+              HasSubstr("connection"));
+  expect_all_is_well();
+}
+
+TEST_F(StrangersTest, OneWhoSaysNothingIsDismissedAfterAWhile) {
+  EXPECT_THAT(Visit(nodes.provider->settings()).say({}, *nodes.engine), HasSubstr("connection"));
+  expect_all_is_well();
+}
+
+TEST_F(StrangersTest, AClientTrustsTheControllersCertificateOnly) {
+  AgentSettings settings = nodes.provider->settings();
+  settings.certificate = channel::tls().make_identity().certificate;
+  channel::Bytes bytes;
+  append(bytes, hello());
+  EXPECT_THAT(Visit(settings).say(bytes, *nodes.engine), HasSubstr("certificate verify failed"));
+  expect_all_is_well();
+}
+
+TEST(ClusterEngineErrors, AnAgentThatEndsBeforeItConnectsIsAnError) {
+  EXPECT_THAT(
+      [] {
+        ClusterEngine(std::make_unique<Processes>(),
+                      ClusterOptions{.requests = {{.id = 1}}, .start = {.command = {"/bin/false"}}});
+      },
+      ::testing::ThrowsMessage<EngineError>(
+          HasSubstr("a node cannot be had: an agent has ended: its process exited with code 1")));
+}
 
 }  // namespace
 }  // namespace cadre::system_tests

@@ -152,6 +152,7 @@ class Agent {
     if (is_fenced_ && workers_.empty()) {
       is_fenced_ = false;
       session_ = new_session();
+      has_been_connected_ = false;
       make_link();
     }
     const double gone_s = std::chrono::duration<double>(now - cut_since_).count();
@@ -184,6 +185,7 @@ class Agent {
                                  .request = settings_.request,
                                  .ordinal = settings_.ordinal,
                                  .session = session_,
+                                 .continues = has_been_connected_,
                                  .host = base::host_name(),
                                  .pid = ::getpid(),
                                  .resources = engine_.resources()});
@@ -217,6 +219,7 @@ class Agent {
     poller_.unwatch(greeting.stream->input());
     if (!welcome.refusal.empty()) return leave(1, "its controller refuses it: " + welcome.refusal);
     if (welcome.is_over) return begin_anew();
+    has_been_connected_ = true;
     link_->connect(std::move(greeting.stream), greeting.in, Clock::now());
   }
 
@@ -289,6 +292,7 @@ class Agent {
   Dialler dialler_;
   std::unique_ptr<channel::TlsEndpoint> tls_ = {};  // null: standard input and output
   std::uint64_t session_ = new_session();
+  bool has_been_connected_ = false;  // in this session
   std::unique_ptr<channel::Link> link_ = {};
   std::optional<Greeting> greeting_ = {};
   std::set<WorkerId> workers_ = {};  // that have not ended

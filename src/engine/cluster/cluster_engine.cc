@@ -268,6 +268,8 @@ Welcome ClusterEngine::judge(const Hello& hello) const {
     return {.refusal = fmt::format("{} has another build of the program than the controller ({} of Cadre {}, and {} of "
                                    "Cadre {}); the program's path must lead to the same file on all nodes",
                                    hello.host, hello.build, hello.version, build_id(), version())};
+  const auto is_same_session = [&](const auto& entry) { return entry.second.hello.session == hello.session; };
+  if (hello.continues && std::ranges::none_of(members_, is_same_session)) return {.is_over = true};
   for (const auto& [id, member] : members_) {
     const bool is_same_place = member.hello.request == hello.request && member.hello.ordinal == hello.ordinal;
     if (is_same_place && member.hello.pid != hello.pid && member.link->is_connected())

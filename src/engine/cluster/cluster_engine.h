@@ -53,8 +53,9 @@ class ClusterEngine final : public Engine {
   double wall_seconds() const override;
   Clock::duration stopped() const override { return pulse_.stopped(); }
 
-  // For tests: breaks the connection to a node, as a network does.
+  // For tests: breaks the connection to a node, as a network does; returns the process of its agent.
   void break_connection(NodeId node);
+  std::int64_t agent_process(NodeId node) const { return members_.at(node).hello.pid; }
 
  private:
   using TimePoint = Clock::time_point;

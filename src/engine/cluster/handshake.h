@@ -29,6 +29,7 @@ struct Hello {
   std::uint64_t request = 0;
   std::int64_t ordinal = 0;   // of this node in its request
   std::uint64_t session = 0;  // drawn by the agent; another one whenever its workers have ended
+  bool continues = false;     // true: this session was connected before
   std::string host = {};
   std::int64_t pid = 0;
   Resources resources = {};
