@@ -249,7 +249,7 @@ TEST(ResumableSession, WhatIsNotOfThisSessionIsRefused) {
   greeted();
   EXPECT_EQ(refusal(session, changed(piece, 8, 1)), "accepted");
   EXPECT_EQ(refusal(session, changed(piece, 8, 1)), "accepted") << "the same again is dropped";
-  EXPECT_THROW(session.send(Lane::control, Bytes(max_message_bytes + 1)), InvalidArgument);
+  EXPECT_THROW(session.send(Lane::control, Bytes(ResumableSession::max_bytes + 1)), InvalidArgument);
 }
 
 // Any order of sending, of connections that break wherever they are, and of bytes that come in any pieces.

@@ -1,0 +1,167 @@
+// Streams and links over real sockets, encrypted and not.
+#include "channel/link.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "channel/tls.h"
+
+namespace cadre::channel {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::pair<base::FileDescriptor, base::FileDescriptor> connected_sockets() {
+  std::array<int, 2> sockets{};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()), 0);
+  return {base::FileDescriptor(sockets[0]), base::FileDescriptor(sockets[1])};
+}
+
+using Streams = std::pair<std::unique_ptr<Stream>, std::unique_ptr<Stream>>;
+
+Streams plain_streams() {
+  auto [one, other] = connected_sockets();
+  return {std::make_unique<SocketStream>(std::move(one)), std::make_unique<SocketStream>(std::move(other))};
+}
+
+Streams encrypted_streams() {
+  static const Identity identity = tls().make_identity();
+  static const auto server = tls().server(identity);
+  static const auto client = tls().client(identity.certificate);
+  auto [one, other] = connected_sockets();
+  return {client->open(std::move(one)), server->open(std::move(other))};
+}
+
+Bytes to_bytes(const std::string& text) {
+  const auto* const first = reinterpret_cast<const std::byte*>(text.data());
+  return {first, first + text.size()};
+}
+
+// Two ends in one process, with a poller each.
+class LinkTest : public ::testing::TestWithParam<Streams (*)()> {
+ protected:
+  struct End {
+    Poller poller;
+    std::vector<std::string> heard;
+    Link link{poller, 7, [this](LaneMessage&& message) {
+                heard.emplace_back(reinterpret_cast<const char*>(message.content.data()), message.content.size());
+              }};
+  };
+
+  void connect() {
+    auto [stream, other_stream] = GetParam()();
+    one.link.connect(std::move(stream), {}, Link::TimePoint::clock::now());
+    other.link.connect(std::move(other_stream), {}, Link::TimePoint::clock::now());
+  }
+  bool until(const std::function<bool()>& done) {
+    for (const auto end = Link::TimePoint::clock::now() + 30s; Link::TimePoint::clock::now() < end;) {
+      for (End* which : {&one, &other}) {
+        which->link.flush(Link::TimePoint::clock::now());
+        which->poller.wait(0ms);
+      }
+      if (done()) return true;
+    }
+    return false;
+  }
+
+  End one;
+  End other;
+};
+
+INSTANTIATE_TEST_SUITE_P(Plain, LinkTest, ::testing::Values(plain_streams));
+INSTANTIATE_TEST_SUITE_P(Encrypted, LinkTest, ::testing::Values(encrypted_streams));
+
+TEST_P(LinkTest, CarriesMessagesBothWays) {
+  connect();
+  one.link.send(Lane::control, to_bytes("there"));
+  other.link.send(Lane::reports, to_bytes("back"));
+  ASSERT_TRUE(until([&] { return !one.heard.empty() && !other.heard.empty(); }));
+  EXPECT_THAT(other.heard, ElementsAre("there"));
+  EXPECT_THAT(one.heard, ElementsAre("back"));
+}
+
+TEST_P(LinkTest, CarriesMoreThanTheSocketHolds) {
+  connect();
+  const std::string text(std::size_t{9} << 20, 'x');
+  one.link.send(Lane::control, to_bytes(text));
+  other.link.send(Lane::control, to_bytes(text));
+  ASSERT_TRUE(until([&] { return !one.heard.empty() && !other.heard.empty(); }));
+  EXPECT_TRUE(one.heard[0] == text && other.heard[0] == text);
+}
+
+TEST_P(LinkTest, LosesAndDoublesNothingWhenConnectionsBreak) {
+  std::vector<std::string> sent;
+  for (int i = 0; i < 300; ++i) {
+    sent.push_back(std::to_string(i));
+    one.link.send(Lane::control, to_bytes(sent.back()));
+    if (i % 10 == 0) connect();
+    until([&, looks = 0]() mutable { return ++looks > i % 7; });
+    if (i % 10 == 9) (i % 20 == 9 ? one : other).link.disconnect("a test breaks it");
+  }
+  connect();
+  ASSERT_TRUE(until([&] { return other.heard.size() >= sent.size(); }));
+  EXPECT_EQ(other.heard, sent);
+}
+
+TEST_P(LinkTest, SeesThatTheOtherEndIsGone) {
+  connect();
+  one.link.send(Lane::control, to_bytes("x"));
+  ASSERT_TRUE(until([&] { return !other.heard.empty(); }));
+  EXPECT_EQ(other.link.broken(), std::nullopt);
+  one.link.disconnect("it goes");
+  ASSERT_TRUE(until([&] { return !other.link.is_connected(); }));
+  EXPECT_FALSE(other.link.broken()->was_silent);
+  EXPECT_THAT(other.link.broken()->reason, HasSubstr("connection"));
+}
+
+TEST_P(LinkTest, GivesASilentConnectionUp) {
+  connect();
+  one.link.send(Lane::control, to_bytes("x"));
+  ASSERT_TRUE(until([&] { return !other.heard.empty(); }));
+  const auto later = Link::TimePoint::clock::now() + Link::longest_silence + 1s;
+  EXPECT_LE(other.link.next_flush(), later);
+  other.link.flush(later);
+  EXPECT_FALSE(other.link.is_connected());
+  EXPECT_THAT(other.link.broken()->reason, HasSubstr("nothing was heard for five seconds"));
+}
+
+TEST(Tls, AWriteToWhoIsGoneRaisesNoSignal) {
+  struct sigaction before{};
+  ::sigaction(SIGPIPE, nullptr, &before);
+  ASSERT_EQ(before.sa_handler, SIG_DFL);
+  auto [one, other] = encrypted_streams();
+  std::array<std::byte, 100> bytes{};
+  std::size_t sent = 0;
+  while (sent == 0) {
+    sent = one->write(bytes);
+    if (sent == 0 && one->read(bytes) == 0) static_cast<void>(other->read(bytes));
+  }
+  other.reset();
+  EXPECT_THROW(for (;;) static_cast<void>(one->write(bytes)), StreamEnded);
+}
+
+TEST(Tls, SecretsAreDrawnAndTheirCodesDiffer) {
+  const std::string secret = tls().make_secret();
+  EXPECT_EQ(secret.size(), 64U);
+  EXPECT_NE(secret, tls().make_secret());
+  EXPECT_EQ(tls().authenticate("key", "The quick brown fox jumps over the lazy dog"),
+            "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8");
+  EXPECT_TRUE(same_secret("abc", "abc"));
+  EXPECT_FALSE(same_secret("abc", "abd"));
+  EXPECT_FALSE(same_secret("abc", "ab"));
+}
+
+}  // namespace
+}  // namespace cadre::channel
