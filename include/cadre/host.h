@@ -56,6 +56,11 @@ class Host {
   /// should know, such as what to load, in these arguments. Called by init() in the driver.
   virtual std::vector<std::string> server_command() = 0;
 
+  /// Returns the program and arguments that are executed as the agent of a node (cadre/cluster.h). The program must
+  /// call init() with the same options, and this host, which does not return. Called in the driver when nodes are
+  /// requested. Default: returns none; then fit() cannot use a cluster.
+  virtual std::vector<std::string> agent_command() { return {}; }
+
   /// Called once in the server, before its first fork. Default: does nothing.
   virtual void before_first_fork() {}
   /// Returns a descriptor that the server watches, by which workers may say what the server should load for those to

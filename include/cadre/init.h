@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "cadre/cluster.h"
+
 namespace cadre {
 
 class Host;
@@ -35,17 +37,21 @@ struct InitOptions {
   /// The host, for a program that is one (cadre/host.h): the fork server is then executed by its command, instead of
   /// forked or executed as this program is. Must live until the program ends. Default: none.
   Host* host = nullptr;
+  /// The cluster on whose nodes trials, workers and validators run; nothing runs on this machine then but the
+  /// controller. Default: the environment variable CADRE_CLUSTER, which has the name of an engine ("slurm") or the path
+  /// of a JSON file with the members of a ClusterConfig; without it, this machine alone.
+  std::optional<ClusterConfig> cluster = {};
 };
 
-/// Starts the fork server from which all workers are forked, and returns at once; in a worker it never returns. Call it
-/// at the beginning of main, from the main thread, before any thread or library state exists that a forked process
-/// could not use (if threads are already running, the program is executed anew for the server). State that the program
-/// sets before init(), for example from its command line, is visible to workers and `preload`. State that it sets
-/// between init() and fit() is not: pass it to workers in the config. `argc` and `argv` are those of main; the
-/// arguments are not interpreted. The process's limit of open files is raised as far as permitted, because each live
-/// trial needs several. Workers have a handler for SIGINT, SIGTERM and SIGHUP from other processes: they continue if
-/// all processes of the program receive the signal, and are ended by it, a second later, if only they do. A handler
-/// that the training function sets replaces it; programs that it executes have the default.
+/// Starts the fork server from which all workers are forked, and returns at once; in a worker it never returns, nor in
+/// an agent (cadre/cluster.h). Call it at the beginning of main, from the main thread, before any thread or library
+/// state exists that a forked process could not use (if threads are already running, the program is executed anew for
+/// the server). State that the program sets before init(), for example from its command line, is visible to workers and
+/// `preload`. State that it sets between init() and fit() is not: pass it to workers in the config. `argc` and `argv`
+/// are those of main; the arguments are not interpreted. The process's limit of open files is raised as far as
+/// permitted, because each live trial needs several. Workers have a handler for SIGINT, SIGTERM and SIGHUP from other
+/// processes: they continue if all processes of the program receive the signal, and are ended by it, a second later, if
+/// only they do. A handler that the training function sets replaces it; programs that it executes have the default.
 ///
 /// From here on an uncaught exception ends the program with a message and an exit code instead of a core dump:
 /// "<program>: <what>" on standard error, and 130 for an Interrupted by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP, and 1

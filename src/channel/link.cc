@@ -7,7 +7,7 @@
 namespace cadre::channel {
 namespace {
 
-// Read at most in one call, so that no other link waits long.
+// Read at most in one turn, so that no other link waits long.
 constexpr std::size_t kMostBytesAtOnce = std::size_t{64} << 10;
 
 Link::TimePoint now() { return std::chrono::steady_clock::now(); }
@@ -49,14 +49,12 @@ void Link::on_ready() {
 
 void Link::read(TimePoint now) {
   static thread_local std::array<std::byte, kMostBytesAtOnce> space;
-  std::size_t total = 0;
   try {
-    while (stream_ != nullptr && (total < space.size() || stream_->has_more_to_read())) {
+    do {
       const std::size_t count = stream_->read(space);
       if (count == 0) return;
-      total += count;
       receive(std::span(space).first(count), now);
-    }
+    } while (stream_ != nullptr && stream_->has_more_to_read());
   } catch (const StreamEnded& end) {
     disconnect(end.what());
   }

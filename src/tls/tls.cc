@@ -145,7 +145,7 @@ class TlsStream final : public Stream {
     if (bytes.empty()) return 0;
     return transferred(SSL_write(session_.get(), bytes.data(), size_for_openssl(bytes.size())), write_waits_to_write_);
   }
-  bool has_more_to_read() const override { return SSL_pending(session_.get()) > 0; }
+  bool has_more_to_read() const override { return SSL_has_pending(session_.get()) != 0; }
   bool waits_to_write() const override { return read_waits_to_write_ || write_waits_to_write_; }
   int input() const override { return socket_.get(); }
   int output() const override { return socket_.get(); }
@@ -196,6 +196,7 @@ Context make_context(const SSL_METHOD* method) {
   check(SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION));
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_options(context.get(), SSL_OP_IGNORE_UNEXPECTED_EOF);
+  SSL_CTX_set_read_ahead(context.get(), 1);  // one system call for a record, not two
   check(SSL_CTX_set_num_tickets(context.get(), 0));
   return context;
 }

@@ -2,18 +2,23 @@
 
 #include <sys/resource.h>
 
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cadre/error.h"
 #include "engine/cluster/agent.h"
+#include "engine/cluster/cluster_engine.h"
+#include "engine/cluster/lease.h"
 #include "engine/local/fork_server.h"
 #include "engine/local/local_engine.h"
 #include "resources/gpu_kinds.h"
 #include "resources/gpus.h"
 #include "resources/machine_labels.h"
 #include "resources/resource_ledger.h"
+#include "worker/cluster.h"
 #include "worker/entries.h"
 #include "worker/host.h"
 #include "worker/root_engine.h"
@@ -28,6 +33,9 @@ namespace {
 struct Process {
   Resources resources;
   std::unique_ptr<engine::local::ForkServerConnection> server;
+  std::optional<ClusterConfig> cluster = {};
+  std::vector<std::string> command = {};                            // this program, for agents
+  std::unique_ptr<engine::cluster::ClusterEngine> nodes = nullptr;  // made when they are needed first
 };
 
 std::unique_ptr<Process>& process() {
@@ -65,6 +73,9 @@ std::vector<std::string> faults_of(const InitOptions& options) {
   }
   if (std::string fault = resources::fault_of_labels({.labels = options.labels}); !fault.empty())
     faults.push_back("labels: " + fault);
+  if (options.cluster) {
+    for (std::string& fault : worker::faults_of(*options.cluster)) faults.push_back(std::move(fault));
+  }
   for (const std::string& name : worker::duplicate_entry_names()) {
     faults.push_back("two functions are registered under the name \"" + name + "\"; give one of them another name");
   }
@@ -116,6 +127,22 @@ std::unique_ptr<engine::local::ForkServer> start_server(const InitOptions& optio
   return ForkServer::execute(host->server_command());
 }
 
+// Returns this program and its arguments; empty for a host.
+std::vector<std::string> own_command(int argc, char** argv) {
+  if (argc == 0) return {};
+  std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe")};
+  for (int i = 1; i < argc; ++i) command.emplace_back(argv[i]);
+  return command;
+}
+
+engine::cluster::ClusterEngine& nodes_of(Process& process) {
+  if (process.nodes == nullptr) {
+    Host* const host = worker::find_host();
+    process.nodes = worker::make_cluster(*process.cluster, host == nullptr ? process.command : host->agent_command());
+  }
+  return *process.nodes;
+}
+
 Process& initialised_process() {
   if (process() != nullptr) return *process();
   if (!init_was_called) worker::report_uncaught_errors();  // otherwise init() does it
@@ -128,15 +155,20 @@ Process& initialised_process() {
 
 }  // namespace
 
-void init(int, char** argv, const InitOptions& options) {
+void init(int argc, char** argv, const InitOptions& given) {
   if (init_was_called) throw InvalidArgument("cadre::init was called twice; it is for the beginning of main only");
+  InitOptions options = given;
+  options.cluster = worker::find_cluster(given.cluster);
   check(options);
   const auto agent = engine::cluster::take_agent_settings();  // which workers must not inherit
   machine() = resources_of(options);                          // before the fork server exists
   worker::set_host(options.host);
   init_was_called = true;  // also in workers
   try {
-    process() = std::make_unique<Process>(Process{machine(), start_server(options, argv)});
+    process() = std::make_unique<Process>(Process{.resources = machine(),
+                                                  .server = start_server(options, argv),
+                                                  .cluster = options.cluster,
+                                                  .command = own_command(argc, argv)});
   } catch (...) {
     init_was_called = false;
     throw;
@@ -161,6 +193,7 @@ namespace worker {
 
 std::unique_ptr<engine::Engine> make_root_engine() {
   Process& process = initialised_process();
+  if (process.cluster) return std::make_unique<engine::cluster::Lease>(nodes_of(process));
   return std::make_unique<engine::local::LocalEngine>(*process.server, process.resources);
 }
 
@@ -170,6 +203,12 @@ std::unique_ptr<engine::Engine> make_further_engine() {
 }
 
 Resources root_resources() { return initialised_process().resources; }
+
+std::vector<engine::Node> root_nodes() {
+  Process& process = initialised_process();
+  if (process.cluster) return nodes_of(process).nodes();
+  return {{.resources = process.resources}};
+}
 
 void start_workers_through(base::FileDescriptor fork_server) {
   process() = std::make_unique<Process>(

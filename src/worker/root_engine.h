@@ -2,15 +2,16 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "base/file_descriptor.h"
 #include "engine/engine.h"
 
 namespace cadre::worker {
 
-// Returns an engine on this machine with the resources given to cadre::init, or in a worker with the resources for its
-// own workers. Only one can exist at a time. Throws EngineError if cadre::init was not called in this process, if this
-// is a worker that may not start workers, or if another engine is in use.
+// Returns an engine on this machine with the resources given to cadre::init, on the nodes of its cluster, or in a
+// worker with the resources for its own workers. Only one can exist at a time. Throws EngineError if cadre::init was
+// not called in this process, if this is a worker that may not start workers, or if another engine is in use.
 std::unique_ptr<engine::Engine> make_root_engine();
 
 // Returns an engine for workers of the same process tree beside those of the root engine, which may be in use, and of
@@ -18,8 +19,10 @@ std::unique_ptr<engine::Engine> make_root_engine();
 // not for another engine in use.
 std::unique_ptr<engine::Engine> make_further_engine();
 
-// Returns the total resources of that engine. Throws EngineError if there is none.
+// Returns the total resources of that engine, without a cluster. Throws EngineError if there is none.
 Resources root_resources();
+// Returns its nodes; with a cluster waits for them. Throws EngineError likewise, and if they cannot be had.
+std::vector<engine::Node> root_nodes();
 
 // In a worker that may start workers: set the connection to the fork server, which it was started with, and the
 // resources for its own workers.

@@ -208,7 +208,6 @@ TEST_F(ClusterEngineTest, AnAgentThatDiesTakesItsWorkersAlongAndNoOthers) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, 10s);
   EXPECT_EQ(heard.exit(lost).kind, Exit::Kind::node_lost);
   EXPECT_THAT(to_string(heard.exit(lost)), HasSubstr("was lost with its node: node "));
-  EXPECT_THAT(nodes.engine->nodes(), SizeIs(1));
   ASSERT_TRUE(heard.until_all_exited());
   EXPECT_EQ(heard[other].reports.size(), 2000U);
   EXPECT_EQ(heard.exit(other), engine::conformance::exited_with_0);
@@ -254,6 +253,19 @@ TEST_F(ClusterEngineTest, AnAgentThatIsSentSigtermSaysThatItsNodeGoesAndRunsOn) 
   EXPECT_THAT(heard.draining[0].reason, HasSubstr("SIGTERM"));
   ASSERT_TRUE(heard.until_all_exited());
   EXPECT_EQ(heard[worker].reports.size(), 500U);
+  ASSERT_TRUE(heard.until([this] { return !heard.left.empty(); }));  // it goes when nothing runs there any more
+  EXPECT_EQ(heard.left[0].node, heard.draining[0].node);
+}
+
+TEST_F(ClusterEngineTest, ANodeWhoseAgentDiesComesAgainWithAnotherAgent) {
+  const pid_t before = agent(0);
+  ::kill(before, SIGKILL);
+  ASSERT_TRUE(heard.until([this] { return !heard.joined.empty(); }));
+  ASSERT_THAT(nodes.engine->nodes(), SizeIs(2));
+  EXPECT_NE(agent(1), before);
+  const WorkerId worker = start(1, many_reports(10));
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard[worker].reports.size(), 10U);
 }
 
 TEST_F(ClusterEngineTest, AMessageOfManyMegabytesArrives) {

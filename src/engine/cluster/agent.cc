@@ -43,7 +43,7 @@ constexpr auto kRefusedFor = 2s;
 constexpr auto kDialFor = 3s;
 constexpr auto kGreetFor = 5s;
 constexpr auto kDialPause = 100ms;
-constexpr auto kTimeToEnd = 10s;  // for workers, at the end
+constexpr auto kLastWait = 10s;  // for workers, at the end
 
 volatile sig_atomic_t is_told_to_go = 0;
 local::LocalEngine* signalled_engine = nullptr;
@@ -279,7 +279,7 @@ class Agent {
 
   void end_workers() {
     for (const WorkerId worker : workers_) engine_.kill(worker);
-    for (const TimePoint until = Clock::now() + kTimeToEnd; !workers_.empty() && Clock::now() < until;) {
+    for (const TimePoint until = Clock::now() + kLastWait; !workers_.empty() && Clock::now() < until;) {
       for (const Event& event : engine_.wait(until - Clock::now())) {
         if (const auto* exited = std::get_if<Exited>(&event)) workers_.erase(exited->worker);
       }

@@ -13,17 +13,18 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/overload.h"
+#include "base/retry_delay.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
 #include "cadre/stored.h"
 #include "cadre/version.h"
 #include "engine/cluster/agent.h"
-#include "engine/cluster/dialler.h"
 
 namespace cadre::engine::cluster {
 namespace {
@@ -34,7 +35,13 @@ constexpr std::size_t kMostVisitors = 64;  // that have not greeted
 constexpr auto kVisit = 5s;                // time for a greeting
 // After its connection was closed, an agent dials again within a tenth of a second.
 constexpr auto kRedial = 2s;
-constexpr auto kTimeToLeave = 5s;
+constexpr auto kTimeToLeave = 5s;  // for agents
+constexpr auto kTimeToEnd = 10s;   // for workers
+constexpr auto kOthersMayCome = 1s;
+constexpr auto kLookPeriod = 200ms;  // while the first node is awaited
+constexpr auto kSilentWait = 5s;
+constexpr auto kLongWait = 30s;
+constexpr std::int64_t kMostFailures = 5;
 constexpr int kBacklog = 1024;
 // A node whose unsent messages are more is given up.
 constexpr std::size_t kMostKeptBytes = std::size_t{64} << 20;
@@ -83,17 +90,13 @@ ClusterEngine::ClusterEngine(std::unique_ptr<Provider> provider, ClusterOptions 
 }
 
 ClusterEngine::~ClusterEngine() {
-  for (const auto& [id, member] : members_) {
-    encode(Leave{}, bytes_);
-    member.link->send(channel::Lane::control, bytes_);
-    member.link->flush(Clock::now());
-  }
+  for (auto& [id, member] : members_) dismiss(member);
   const auto is_there = [](const auto& entry) { return entry.second.link->is_connected(); };
   try {
     for (const TimePoint until = Clock::now() + kTimeToLeave;
          std::ranges::any_of(members_, is_there) && Clock::now() < until;)
       turn(until - Clock::now());
-    for (const NodeRequest& request : options_.requests) provider_->release(request.id);
+    for (const auto& [id, request] : requests_) provider_->release(id);
   } catch (const Error& error) {
     std::fprintf(stderr, "cadre: nodes may not be given back: %s\n", error.what());
   }
@@ -134,30 +137,54 @@ std::vector<std::string> ClusterEngine::own_addresses() const {
   return addresses;
 }
 
-void ClusterEngine::request_nodes() {
+std::vector<Address> ClusterEngine::dialled_addresses() const {
   std::vector<Address> addresses;
   for (const std::string& host : own_addresses()) addresses.push_back({host, port_});
-  for (const NodeRequest& request : options_.requests) {
-    AgentStart start = options_.start;
-    std::string settings;
-    base::append_json(settings, to_stored(AgentSettings{.addresses = to_text(addresses),
-                                                        .certificate = identity_.certificate,
-                                                        .token = token_for(secret_, request.id),
-                                                        .request = request.id}));
-    start.variables[agent_variable] = settings;
-    provider_->request(request, start);
-  }
+  return addresses;
+}
+
+void ClusterEngine::request_nodes() {
+  for (const NodeRequest& request : options_.requests) request_node(request);
+}
+
+void ClusterEngine::request_node(NodeRequest request) {
+  request.id = ++last_request_;
+  requests_[request.id] = request;
+  std::string settings;
+  base::append_json(settings, to_stored(AgentSettings{.addresses = to_text(dialled_addresses()),
+                                                      .certificate = identity_.certificate,
+                                                      .token = token_for(secret_, request.id),
+                                                      .request = request.id}));
+  AgentStart start = options_.start;
+  start.variables[agent_variable] = settings;
+  provider_->request(request, start);
 }
 
 void ClusterEngine::await_nodes() {
   std::size_t wanted = 0;
   for (const NodeRequest& request : options_.requests) wanted += static_cast<std::size_t>(request.nodes);
-  while (members_.size() < wanted) {
+  const TimePoint begin = Clock::now();
+  std::optional<TimePoint> first_came;
+  for (std::string said; members_.size() < wanted; say_what_is_awaited(begin, said)) {
     take_provider_events();
-    if (!refusals_.empty()) throw EngineError(fmt::format("a node cannot be had: {}", refusals_.front()));
-    turn(std::nullopt);
+    if (!refusal_.empty()) throw EngineError(fmt::format("a node cannot be had: {}", refusal_));
+    if (!members_.empty() && !first_came) first_came = Clock::now();
+    if (first_came && Clock::now() - *first_came >= kOthersMayCome) break;
+    turn(kLookPeriod);
   }
   events_.clear();  // these nodes are there from the beginning
+}
+
+// `said`: the last text.
+void ClusterEngine::say_what_is_awaited(TimePoint since, std::string& said) const {
+  if (!members_.empty() || Clock::now() - since < kSilentWait) return;
+  std::string text = queue_.empty() ? "" : fmt::format("cadre: waiting for nodes: {}", queue_);
+  if (text.empty() && Clock::now() - since >= kLongWait)
+    text = fmt::format("cadre: no agent has connected yet; agents dial {}, which nodes must be able to reach",
+                       to_text(dialled_addresses()));
+  if (text.empty() || text == said) return;
+  std::fprintf(stderr, "%s\n", text.c_str());
+  said = text;
 }
 
 std::vector<Node> ClusterEngine::nodes() const {
@@ -180,19 +207,43 @@ Resources ClusterEngine::resources() const {
 
 void ClusterEngine::take_provider_events() {
   for (const ProviderEvent& event : provider_->take_events()) {
-    std::visit(
-        base::Overload{[](const Queued&) {}, [this](const Refused& refused) { refusals_.push_back(refused.reason); },
-                       [this](const AgentEnded& ended) {
-                         bool was_there = false;
-                         for (auto& [id, member] : members_) {
-                           if (member.hello.request != ended.request) continue;
-                           if (ended.ordinal && member.hello.ordinal != *ended.ordinal) continue;
-                           member.has_ended = was_there = true;
-                         }
-                         if (!was_there) refusals_.push_back("an agent has ended: " + ended.reason);
-                       }},
-        event);
+    std::visit(base::Overload{[this](const Queued& queued) { queue_ = queued.reason; },
+                              [this](const Refused& refused) { refusal_ = refused.reason; },
+                              [this](const AgentEnded& ended) { agent_ended(ended); }},
+               event);
   }
+}
+
+void ClusterEngine::agent_ended(const AgentEnded& ended) {
+  const auto found = requests_.find(ended.request);
+  if (found == requests_.end()) return;
+  bool was_there = false;
+  for (auto& [id, member] : members_) {
+    const bool is_it =
+        member.hello.request == ended.request && (!ended.ordinal || member.hello.ordinal == *ended.ordinal);
+    if (is_it) member.has_ended = was_there = true;
+  }
+  if (!was_there) ++failures_;
+  if (members_.empty()) refusal_ = "an agent has ended: " + ended.reason;
+  if (failures_ > kMostFailures) {
+    std::fprintf(stderr, "cadre: nodes of group %s are not requested any more: the agent has ended %ld times: %s\n",
+                 found->second.group.c_str(), static_cast<long>(failures_), ended.reason.c_str());
+    return;
+  }
+  NodeRequest request = found->second;
+  if (ended.ordinal) request.nodes = 1;
+  const auto delay = std::chrono::duration<double>(was_there ? 0 : base::retry_delay_s(failures_ + 2));
+  replacements_.push_back({std::move(request), Clock::now() + std::chrono::duration_cast<Clock::duration>(delay)});
+}
+
+void ClusterEngine::ask_again(TimePoint now) {
+  std::vector<NodeRequest> due;
+  std::erase_if(replacements_, [&](Replacement& replacement) {
+    if (replacement.at > now) return false;
+    due.push_back(std::move(replacement.request));
+    return true;
+  });
+  for (NodeRequest& request : due) request_node(std::move(request));
 }
 
 // ---- Connections
@@ -260,9 +311,7 @@ Welcome ClusterEngine::judge(const Hello& hello) const {
     return {.refusal = fmt::format("it speaks version {} of the protocol of agents, and the controller version {}; "
                                    "install the same Cadre on all nodes",
                                    hello.protocol, protocol_version)};
-  const bool is_known =
-      std::ranges::any_of(options_.requests, [&](const NodeRequest& request) { return request.id == hello.request; });
-  if (!is_known || !channel::same_secret(hello.token, token_for(secret_, hello.request)))
+  if (!requests_.contains(hello.request) || !channel::same_secret(hello.token, token_for(secret_, hello.request)))
     return {.refusal = "its token is not one of this experiment"};
   if (hello.build != build_id())
     return {.refusal = fmt::format("{} has another build of the program than the controller ({} of Cadre {}, and {} of "
@@ -280,6 +329,7 @@ Welcome ClusterEngine::judge(const Hello& hello) const {
 
 ClusterEngine::Member& ClusterEngine::join(const Hello& hello) {
   const NodeId id = ++last_node_;
+  failures_ = 0;
   Member& member = members_[id];
   member.hello = hello;
   member.hello.token.clear();
@@ -335,6 +385,15 @@ void ClusterEngine::kill(WorkerId worker) {
   member->link->send(channel::Lane::control, bytes_);
 }
 
+void ClusterEngine::end_workers() {
+  std::vector<WorkerId> running;
+  for (const auto& [worker, node] : workers_) running.push_back(worker);
+  for (const WorkerId worker : running) kill(worker);
+  for (const TimePoint until = Clock::now() + kTimeToEnd; !workers_.empty() && Clock::now() < until;)
+    turn(until - Clock::now());
+  events_.clear();
+}
+
 void ClusterEngine::take(NodeId node, const channel::LaneMessage& message) {
   Member& member = members_.at(node);
   ToController content = decode_to_controller(message.content);
@@ -352,6 +411,7 @@ void ClusterEngine::take(Member& member, Exited& exited) {
 }
 
 void ClusterEngine::take(Member& member, Draining& draining) {
+  member.is_draining = true;
   events_.emplace_back(NodeDraining{member.node.id, draining.seconds_left, std::move(draining.reason)});
 }
 
@@ -385,6 +445,7 @@ std::optional<ClusterEngine::TimePoint> ClusterEngine::next_deadline() const {
     consider(given_up_at(member));
   }
   for (const auto& [descriptor, visitor] : visitors_) consider(visitor.until);
+  for (const Replacement& replacement : replacements_) consider(replacement.at);
   return next;
 }
 
@@ -395,6 +456,7 @@ void ClusterEngine::handle_time(TimePoint now) {
     poller_.unwatch(entry.first);
     return true;
   });
+  ask_again(now);
   std::vector<std::pair<NodeId, std::string>> lost;
   for (const auto& [id, member] : members_) {
     const auto end = given_up_at(member);
@@ -410,7 +472,17 @@ void ClusterEngine::handle_time(TimePoint now) {
 
 void ClusterEngine::flush() {
   const TimePoint now = Clock::now();
-  for (const auto& [id, member] : members_) member.link->flush(now);
+  for (auto& [id, member] : members_) {
+    if (member.is_draining && member.workers.empty()) dismiss(member);
+    member.link->flush(now);
+  }
+}
+
+// The agent ends, and with it the connection.
+void ClusterEngine::dismiss(Member& member) {
+  encode(Leave{}, bytes_);
+  member.link->send(channel::Lane::control, bytes_);
+  member.is_draining = false;
 }
 
 void ClusterEngine::turn(std::optional<std::chrono::nanoseconds> timeout) {

@@ -1,6 +1,7 @@
 // Workers on the nodes of a cluster: an engine whose calls go to an agent on each node.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -16,6 +17,7 @@
 #include "channel/link.h"
 #include "channel/poller.h"
 #include "channel/tls.h"
+#include "engine/cluster/dialler.h"
 #include "engine/cluster/handshake.h"
 #include "engine/cluster/messages.h"
 #include "engine/cluster/provider.h"
@@ -24,19 +26,20 @@
 namespace cadre::engine::cluster {
 
 struct ClusterOptions {
-  std::vector<NodeRequest> requests = {};
-  AgentStart start = {};  // without the agent's settings
+  std::vector<NodeRequest> requests = {};  // their ids are assigned by the engine
+  AgentStart start = {};                   // without the agent's settings
   // IP addresses of this machine by which nodes reach it. Empty: all but those of the loopback device.
   std::vector<std::string> addresses = {};
   // How long a node may be cut off before it is given up. At least 25 s: its agent ends its workers after 20.
   std::chrono::seconds patience{30};
 };
 
-// Used by the thread that made it. Gives all nodes back when destroyed, which ends what runs there.
+// Used by one thread at a time. Gives all nodes back when destroyed, which ends what runs there.
 class ClusterEngine final : public Engine {
  public:
-  // Requests the nodes, and waits until all are there. Throws EngineError if the provider refuses, or if an agent ends
-  // before it has connected.
+  // Requests the nodes, waits until one is there, and a second longer for others; those that come later join, and one
+  // whose agent ends is requested again. Says on standard error what it waits for. Throws EngineError if the provider
+  // refuses, or if an agent ends before any has connected.
   ClusterEngine(std::unique_ptr<Provider> provider, ClusterOptions options);
   ~ClusterEngine() override;
 
@@ -53,6 +56,12 @@ class ClusterEngine final : public Engine {
   double wall_seconds() const override;
   Clock::duration stopped() const override { return pulse_.stopped(); }
 
+  // Reserve all nodes for a run; claim() returns false if another one has them. Any thread.
+  bool claim() { return !claimed_.exchange(true); }
+  void release() { claimed_ = false; }
+  // Kills all workers and waits until they have ended, at most ten seconds. Drops their events.
+  void end_workers();
+
   // For tests: breaks the connection to a node, as a network does; returns the process of its agent.
   void break_connection(NodeId node);
   std::int64_t agent_process(NodeId node) const { return members_.at(node).hello.pid; }
@@ -67,6 +76,7 @@ class ClusterEngine final : public Engine {
     std::unique_ptr<channel::Link> link;
     std::set<WorkerId> workers = {};  // those that have not ended
     bool has_ended = false;           // true: the provider says so
+    bool is_draining = false;         // true: it leaves when no worker is left
   };
   // A connection whose other end has not greeted yet.
   struct Visitor {
@@ -77,8 +87,13 @@ class ClusterEngine final : public Engine {
 
   void listen();
   std::vector<std::string> own_addresses() const;
+  std::vector<Address> dialled_addresses() const;
   void request_nodes();
+  void request_node(NodeRequest request);
   void await_nodes();
+  void say_what_is_awaited(TimePoint since, std::string& said) const;
+  void agent_ended(const AgentEnded& ended);
+  void ask_again(TimePoint now);
   void accept_visitors();
   void read_from_visitor(int descriptor);
   void admit(Visitor visitor, const Hello& hello);
@@ -97,6 +112,7 @@ class ClusterEngine final : public Engine {
   std::optional<TimePoint> given_up_at(const Member& member) const;
   std::optional<TimePoint> next_deadline() const;
   void handle_time(TimePoint now);
+  void dismiss(Member& member);
   void flush();
   void turn(std::optional<std::chrono::nanoseconds> timeout);
 
@@ -113,9 +129,20 @@ class ClusterEngine final : public Engine {
   std::map<NodeId, Member> members_ = {};
   std::unordered_map<WorkerId, NodeId> workers_ = {};
   std::vector<Event> events_ = {};
-  std::vector<std::string> refusals_ = {};  // of requests, and ends of agents that never connected
+  std::map<std::uint64_t, NodeRequest> requests_ = {};
+  std::uint64_t last_request_ = 0;
+  std::string queue_ = {};    // why the provider has no nodes yet
+  std::string refusal_ = {};  // of a request, or the end of an agent that never connected
+  // A node to request again, because its agent has ended.
+  struct Replacement {
+    NodeRequest request;
+    TimePoint at;
+  };
+  std::vector<Replacement> replacements_ = {};
+  std::int64_t failures_ = 0;  // agents that ended before they connected, in a row
   NodeId last_node_ = 0;
   bool woken_ = false;
+  std::atomic<bool> claimed_ = false;
   channel::Bytes bytes_ = {};
   base::Pulse pulse_;
 };

@@ -1,0 +1,42 @@
+/// \file
+/// Clusters: trials, the workers of training runs and validators on other machines. See the tutorial "On a cluster".
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace cadre {
+
+/// Nodes of one kind that are requested together.
+struct NodeGroup {
+  std::string name = "nodes";  ///< for messages
+  /// Number of nodes. Default, 0: with "slurm" inside an allocation all of its nodes; otherwise 1.
+  std::int64_t nodes = 0;
+  std::int64_t cpus = 0;  ///< CPUs that each node must have for this experiment; default, 0: what the engine gives
+  std::int64_t gpus = 0;  ///< GPUs that each node must have; default, 0: what the engine gives
+  /// Options in the words of the engine, such as {"partition", "a100"}, {"time", "8:00:00"}: with "slurm" those of
+  /// sbatch and srun without their dashes.
+  std::map<std::string, std::string> options = {};
+  bool operator==(const NodeGroup&) const = default;  ///< compares all members
+};
+
+/// A cluster. On each of its nodes one process of this program, started with the same arguments, runs as an agent: it
+/// is the program up to cadre::init(), which there never returns. All nodes must see the program and the experiment's
+/// directory under the same paths.
+struct ClusterConfig {
+  /// Whoever has the nodes. "slurm": inside an allocation (SLURM_JOB_ID is set) its nodes, otherwise jobs that are
+  /// queued for them. "processes": agents on this machine, to try a program before there is a cluster.
+  std::string engine = "slurm";
+  std::vector<NodeGroup> groups = {NodeGroup()};  ///< the nodes; at least one group
+  /// IP addresses of this machine, of which nodes reach at least one. Default: all that it has.
+  std::vector<std::string> addresses = {};
+  /// How long a node may be cut off from this machine before what ran there is started elsewhere; at least 25 s. Its
+  /// agent ends the workers after 20 s, so nothing runs twice.
+  std::chrono::duration<double> patience = std::chrono::seconds(30);
+  bool operator==(const ClusterConfig&) const = default;  ///< compares all members
+};
+
+}  // namespace cadre

@@ -1,0 +1,108 @@
+#include "worker/cluster.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cadre/error.h"
+#include "cadre/stored.h"
+#include "engine/cluster/processes.h"
+
+namespace cadre::worker {
+namespace {
+
+using engine::cluster::NodeRequest;
+using engine::cluster::Provider;
+
+constexpr std::chrono::seconds kLeastPatience{25};
+
+// An engine's name, and how its provider is made.
+struct EngineKind {
+  const char* name;
+  std::unique_ptr<Provider> (*make)();
+};
+
+constexpr std::array kEngines{
+    EngineKind{"processes",
+               []() -> std::unique_ptr<Provider> { return std::make_unique<engine::cluster::Processes>(); }},
+};
+
+const EngineKind* find_engine(const std::string& name) {
+  for (const EngineKind& kind : kEngines) {
+    if (kind.name == name) return &kind;
+  }
+  return nullptr;
+}
+
+std::string engine_names() {
+  std::string names;
+  for (const EngineKind& kind : kEngines) names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", kind.name);
+  return names;
+}
+
+ClusterConfig read_cluster(const std::filesystem::path& file) {
+  ClusterConfig cluster;
+  try {
+    from_stored(cluster, Stored(base::parse_json(base::read_file(file), file.string())));
+  } catch (const Error& error) {
+    throw InvalidArgument(fmt::format("{} does not describe a cluster: {}", file.string(), error.what()));
+  }
+  return cluster;
+}
+
+}  // namespace
+
+std::optional<ClusterConfig> find_cluster(const std::optional<ClusterConfig>& option) {
+  const char* const variable = std::getenv(cluster_variable);
+  const std::string text = variable == nullptr ? "" : variable;
+  ::unsetenv(cluster_variable);
+  if (option || text.empty()) return option;
+  if (find_engine(text) != nullptr) return ClusterConfig{.engine = text};
+  if (!std::filesystem::exists(text))
+    throw InvalidArgument(
+        fmt::format("{} is \"{}\": neither an engine ({}) nor a file", cluster_variable, text, engine_names()));
+  return read_cluster(text);
+}
+
+std::vector<std::string> faults_of(const ClusterConfig& cluster) {
+  std::vector<std::string> faults;
+  if (find_engine(cluster.engine) == nullptr)
+    faults.push_back(fmt::format("cluster.engine is \"{}\"; there are {}", cluster.engine, engine_names()));
+  if (cluster.groups.empty()) faults.emplace_back("cluster.groups is empty");
+  for (const NodeGroup& group : cluster.groups) {
+    for (const auto& [name, number] :
+         {std::pair{"nodes", group.nodes}, std::pair{"cpus", group.cpus}, std::pair{"gpus", group.gpus}}) {
+      if (number < 0) faults.push_back(fmt::format("cluster.groups: {} of \"{}\" is {}", name, group.name, number));
+    }
+  }
+  if (!(cluster.patience >= kLeastPatience))
+    faults.push_back(
+        fmt::format("cluster.patience is {:g} s; it must be at least {} s, because an agent that is cut off "
+                    "ends its workers after 20 s",
+                    cluster.patience.count(), kLeastPatience.count()));
+  return faults;
+}
+
+std::unique_ptr<engine::cluster::ClusterEngine> make_cluster(const ClusterConfig& cluster,
+                                                             const std::vector<std::string>& command) {
+  if (command.empty()) throw EngineError("this program has no command by which it can be started on other nodes");
+  engine::cluster::ClusterOptions options{
+      .start = {.command = command, .directory = std::filesystem::current_path()},
+      .addresses = cluster.addresses,
+      .patience = std::chrono::seconds(static_cast<std::int64_t>(std::ceil(cluster.patience.count())))};
+  for (const NodeGroup& group : cluster.groups)
+    options.requests.push_back({.group = group.name,
+                                .nodes = std::max<std::int64_t>(group.nodes, 1),
+                                .cpus = static_cast<double>(group.cpus),
+                                .gpus = group.gpus,
+                                .options = group.options});
+  return std::make_unique<engine::cluster::ClusterEngine>(find_engine(cluster.engine)->make(), std::move(options));
+}
+
+}  // namespace cadre::worker

@@ -1,0 +1,27 @@
+// The cluster of this process, if it has one: from options or the environment to an engine.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cadre/cluster.h"
+#include "engine/cluster/cluster_engine.h"
+
+namespace cadre::worker {
+
+inline constexpr const char* cluster_variable = "CADRE_CLUSTER";
+
+// Returns the options' cluster or that of the environment variable, which it removes: programs that this one starts
+// have none. Throws InvalidArgument if the variable names no engine and no file that can be read.
+std::optional<ClusterConfig> find_cluster(const std::optional<ClusterConfig>& option);
+
+// Returns all faults of a cluster's members; empty if there are none.
+std::vector<std::string> faults_of(const ClusterConfig& cluster);
+
+// Requests the nodes, with `command` as agents, and waits for them. Throws EngineError.
+std::unique_ptr<engine::cluster::ClusterEngine> make_cluster(const ClusterConfig& cluster,
+                                                             const std::vector<std::string>& command);
+
+}  // namespace cadre::worker
