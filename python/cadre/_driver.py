@@ -12,15 +12,16 @@ import warnings
 from cadre import _core, _pickle
 
 # Executed as the fork server. The path comes first: the program may have changed it.
-_SERVER = "import json, sys; given = json.loads(''.join(sys.argv[1:])); sys.path[:] = given['path']; " \
-          "from cadre._server import serve; serve(given)"
+_GIVEN = "import json, sys; given = json.loads(''.join(sys.argv[1:])); sys.path[:] = given['path']; "
+_SERVER = _GIVEN + "from cadre._server import serve; serve(given)"
+_AGENT = _GIVEN + "from cadre._driver import serve_node; serve_node(given)"
 _OF_KERNELS = {"IPython", "debugpy", "ipykernel", "ipykernel_launcher", "jedi", "jupyter_client", "jupyter_core", "parso",
                "prompt_toolkit", "tornado", "zmq"}
 _LONGEST_ARGUMENT = 100_000  # Linux takes 128 KiB; a program of many libraries has more names of modules
 
 
 def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=None, accelerator_type=None,
-         ignore_reinit_error=False, **others):
+         cluster=None, ignore_reinit_error=False, **others):
     """Starts the fork server, from which all trials are forked, and returns at once. Without a call, the first Tuner does
     it.
 
@@ -29,7 +30,12 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
 
     num_cpus, num_gpus: of this machine, for trials; default: what it has. resources: further ones by name, with
     amounts. labels: of this machine. accelerator_type: kind of its GPUs, or of each, "A100,A100,A10G"; default: what the
-    driver says. The other arguments of ray.init have no meaning here.
+    driver says. With a cluster all these are of each of its nodes.
+
+    cluster: on whose nodes trials run, instead of this machine: "slurm", or the path of a JSON file with the members of
+    ClusterConfig (cadre/cluster.h); default: the environment variable CADRE_CLUSTER, or none. All nodes must see this
+    interpreter, the modules that it imports, and the experiment's directory under the same paths. The other arguments of
+    ray.init have no meaning here.
 
     Raises InvalidArgument if the server runs already, unless ignore_reinit_error, and for amounts that cannot be.
     """
@@ -48,14 +54,31 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
     compat = sys.modules.get("cadre.compat.ray")
     given["uses_datasets"] = "cadre.data" in sys.modules
     given["imports_ray"] = compat is not None and compat.is_installed()
-    _core.init(server_command(given), **options)
+    if cluster is not None:
+        os.environ["CADRE_CLUSTER"] = os.fspath(cluster)
+    try:
+        _core.init(server_command(given), **options, agent_command=_command(_AGENT, given))
+    finally:
+        os.environ.pop("CADRE_CLUSTER", None)  # programs that this one starts have no cluster
+
+
+def serve_node(given):
+    """Becomes the agent of a node. Does not return."""
+    sys.argv = given["argv"]
+    _core.init(server_command(given), **given["options"])
+    raise SystemExit("cadre: the agent was started by hand; an experiment with a cluster starts it")
 
 
 def server_command(given):
     """Returns the command of a server."""
+    return _command(_SERVER, given)
+
+
+def _command(code, given):
+    """Returns a command that runs code in an interpreter like this one."""
     text = json.dumps(given)
     parts = [text[at:at + _LONGEST_ARGUMENT] for at in range(0, len(text), _LONGEST_ARGUMENT)]
-    return [sys.executable, *subprocess._args_from_interpreter_flags(), "-c", _SERVER, *parts]
+    return [sys.executable, *subprocess._args_from_interpreter_flags(), "-c", code, *parts]
 
 
 def is_initialized():

@@ -68,11 +68,15 @@ class PythonTrainable final : public tune::ClassTrainable {
 
 class PythonHost final : public Host {
  public:
-  void set_server_command(std::vector<std::string> command) { command_ = std::move(command); }
+  void set_commands(std::vector<std::string> server, std::vector<std::string> agent) {
+    command_ = std::move(server);
+    agent_command_ = std::move(agent);
+  }
   void set_server_input(int fd) { server_input_ = fd; }
   void set_shows_progress(bool shows) { shows_progress_ = shows; }
 
   std::vector<std::string> server_command() override { return command_; }
+  std::vector<std::string> agent_command() override { return agent_command_; }
   // Between its forks the server runs Python only below, so what this locks stays locked there. Without it CPython 3.13
   // aborts each worker at the next call.
   void before_first_fork() override {
@@ -141,6 +145,7 @@ class PythonHost final : public Host {
 
  private:
   std::vector<std::string> command_ = {};
+  std::vector<std::string> agent_command_ = {};
   int server_input_ = -1;
   bool shows_progress_ = false;
 };
@@ -153,8 +158,8 @@ PythonHost& host() {
 
 void start(std::vector<std::string> command, std::optional<double> num_cpus, std::optional<double> num_gpus,
            std::map<std::string, double> resources, std::map<std::string, std::string> labels,
-           std::optional<std::string> accelerator_type) {
-  host().set_server_command(std::move(command));
+           std::optional<std::string> accelerator_type, std::vector<std::string> agent_command) {
+  host().set_commands(std::move(command), std::move(agent_command));
   // Nothing here runs Python, but for the server, which has the GIL from here on.
   init(0, nullptr,
        {.num_cpus = num_cpus,
@@ -171,8 +176,9 @@ void start(std::vector<std::string> command, std::optional<double> num_cpus, std
 void bind_host(nb::module_& module) {
   module.def("init", &start, nb::arg("command"), nb::arg("num_cpus") = nb::none(), nb::arg("num_gpus") = nb::none(),
              nb::arg("resources") = nb::dict(), nb::arg("labels") = nb::dict(),
-             nb::arg("accelerator_type") = nb::none(),
-             "Executes `command` as the fork server; in the process that it becomes, the same call does not return.");
+             nb::arg("accelerator_type") = nb::none(), nb::arg("agent_command") = std::vector<std::string>(),
+             "Executes `command` as the fork server; in the process that it becomes, the same call does not return. "
+             "`agent_command` does the same on the nodes of a cluster, if there is one.");
   module.def("shutdown", [] {
     with_cadre([] { shutdown(); });
     is_running = false;

@@ -16,5 +16,6 @@ void add_replay(Command& program);
 void add_export(Command& program);
 void add_suggest(Command& program);
 void add_observe(Command& program);
+void add_run(Command& program);
 
 }  // namespace cadre::cli

@@ -18,7 +18,8 @@ int run(int argc, char** argv) {
   using namespace cadre::cli;
   Program program(
       "Looks at experiments: finished, interrupted, failed, or running in another\n"
-      "process. Only suggest and observe change something: their study.",
+      "process. Only suggest and observe change something: their study; run\n"
+      "starts a program on a cluster.",
       "cadre");
   program.set_version(std::string("cadre ") + cadre::version());
   Command command = program.command();
@@ -27,7 +28,7 @@ int run(int argc, char** argv) {
       "of a published one (s3://bucket/folder/name).\n"
       "Exit code: 0; 1: something is not found or cannot be read; 2: wrong usage.");
   for (const auto add : {add_ls, add_show, add_logs, add_best, add_importance, add_plot, add_replay, add_export,
-                         add_suggest, add_observe})
+                         add_suggest, add_observe, add_run})
     add(command);
   return program.parse(argc, argv, kWrongUsage);
 }

@@ -56,18 +56,29 @@ ClusterConfig read_cluster(const std::filesystem::path& file) {
   return cluster;
 }
 
+ClusterConfig to_cluster(const std::string& text) {
+  if (find_engine(text) != nullptr) return ClusterConfig{.engine = text};
+  if (!std::filesystem::exists(text))
+    throw InvalidArgument(
+        fmt::format("{} is \"{}\": neither an engine ({}) nor a file", cluster_variable, text, engine_names()));
+  return read_cluster(text);
+}
+
 }  // namespace
 
 std::optional<ClusterConfig> find_cluster(const std::optional<ClusterConfig>& option) {
   const char* const variable = std::getenv(cluster_variable);
   const std::string text = variable == nullptr ? "" : variable;
   ::unsetenv(cluster_variable);
-  if (option || text.empty()) return option;
-  if (find_engine(text) != nullptr) return ClusterConfig{.engine = text};
-  if (!std::filesystem::exists(text))
-    throw InvalidArgument(
-        fmt::format("{} is \"{}\": neither an engine ({}) nor a file", cluster_variable, text, engine_names()));
-  return read_cluster(text);
+  return option || text.empty() ? option : to_cluster(text);
+}
+
+void check_cluster() {
+  const char* const variable = std::getenv(cluster_variable);
+  if (variable == nullptr) return;
+  std::string text;
+  for (const std::string& fault : faults_of(to_cluster(variable))) text += "\n  " + fault;
+  if (!text.empty()) throw InvalidArgument(fmt::format("{} describes no cluster:{}", variable, text));
 }
 
 std::vector<std::string> faults_of(const ClusterConfig& cluster) {

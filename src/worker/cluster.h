@@ -17,6 +17,9 @@ inline constexpr const char* cluster_variable = "CADRE_CLUSTER";
 // have none. Throws InvalidArgument if the variable names no engine and no file that can be read.
 std::optional<ClusterConfig> find_cluster(const std::optional<ClusterConfig>& option);
 
+// Throws InvalidArgument if the environment variable describes no cluster that could be used. Leaves it as it is.
+void check_cluster();
+
 // Returns all faults of a cluster's members; empty if there are none.
 std::vector<std::string> faults_of(const ClusterConfig& cluster);
 

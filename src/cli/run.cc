@@ -1,0 +1,49 @@
+// cadre run: a program on the nodes of a cluster.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "cadre/error.h"
+#include "cli/commands.h"
+#include "worker/cluster.h"
+
+namespace cadre::cli {
+namespace {
+
+struct Options {
+  std::string cluster = {};
+  std::vector<std::string> command = {};
+};
+
+// Replaces this process by the program, whose cadre::init finds the cluster in its environment.
+void run(Options& options) {
+  const bool is_file = std::filesystem::exists(options.cluster);
+  const std::string text = is_file ? std::filesystem::absolute(options.cluster).string() : options.cluster;
+  ::setenv(worker::cluster_variable, text.c_str(), 1);
+  worker::check_cluster();
+  std::vector<char*> arguments;
+  for (std::string& argument : options.command) arguments.push_back(argument.data());
+  arguments.push_back(nullptr);
+  ::execvp(arguments.front(), arguments.data());
+  throw EngineError(fmt::format("cannot run {}: {}", options.command.front(), std::generic_category().message(errno)));
+}
+
+}  // namespace
+
+void add_run(Command& program) {
+  const auto options = std::make_shared<Options>();
+  Command command = program.add_command("run", "Run a program on the nodes of a cluster");
+  command.option("--cluster", &options->cluster, "slurm, processes, or a JSON file: see cadre/cluster.h").required();
+  command.option("command", &options->command, "The program and its arguments").required();
+  command.footer("Example: cadre run --cluster slurm -- ./pbt_mnist --max-concurrent 8");
+  command.on_call([options] { run(*options); });
+}
+
+}  // namespace cadre::cli
