@@ -19,7 +19,10 @@ Event end(engine::WorkerId worker, Exit::Kind kind, int value) { return Exited{w
 
 std::vector<engine::WorkerId> workers_of(const std::vector<Event>& events) {
   std::vector<engine::WorkerId> workers;
-  for (const Event& event : events) std::visit([&](const auto& one) { workers.push_back(one.worker); }, event);
+  for (const Event& event : events) {
+    if (const auto* exited = std::get_if<Exited>(&event)) workers.push_back(exited->worker);
+    if (const auto* received = std::get_if<engine::Received>(&event)) workers.push_back(received->worker);
+  }
   return workers;
 }
 
