@@ -37,10 +37,30 @@ bool Cluster::ByValue::operator()(const Resources& a, const Resources& b) const 
 
 // ---- Nodes
 
+NodeList node_list(std::vector<engine::Node> nodes) {
+  const bool is_one_machine = nodes.size() == 1 && nodes.front().id == 0 && nodes.front().name.empty();
+  return is_one_machine ? NodeList() : NodeList{.may_change = true, .nodes = std::move(nodes)};
+}
+
+Cluster::Cluster(const NodeList& list) : may_change_(list.may_change) {
+  for (const engine::Node& node : list.nodes) add(node);
+  for (const engine::NodeId node : list.draining) drain(node);
+}
+
+NodeList Cluster::list() const {
+  NodeList list{.may_change = may_change_};
+  for (const auto& [id, member] : nodes_) {
+    list.nodes.push_back(member.node);
+    if (member.drains) list.draining.push_back(id);
+  }
+  return list;
+}
+
 void Cluster::add(const engine::Node& node) {
-  const auto [added, is_new] = nodes_.try_emplace(
-      node.id, MemberNode{.name = node.name, .resources = node.resources, .ledger = ResourceLedger(node.resources)});
+  const auto [added, is_new] =
+      nodes_.try_emplace(node.id, MemberNode{.node = node, .ledger = ResourceLedger(node.resources)});
   if (!is_new) throw std::logic_error(fmt::format("there is a node {} already", node.id));
+  for (const auto& [name, amount] : amounts_of(node.resources)) total_[name] += amount;
   const auto [kind, is_first] = kinds_.try_emplace(node.resources);
   if (is_first) kind->second.number = kinds_so_far_++;
   ++kind->second.nodes;
@@ -50,37 +70,29 @@ void Cluster::add(const engine::Node& node) {
 
 void Cluster::drain(engine::NodeId id) {
   const auto found = nodes_.find(id);
-  if (found == nodes_.end() || found->second.state == NodeState::draining) return;
+  if (found == nodes_.end() || found->second.drains) return;
   remove_from_index(id, found->second);
-  found->second.state = NodeState::draining;
+  found->second.drains = true;
 }
 
 void Cluster::remove(engine::NodeId id) {
   const auto found = nodes_.find(id);
   if (found == nodes_.end()) return;
-  if (found->second.state == NodeState::ready) remove_from_index(id, found->second);
-  const auto kind = kinds_.find(found->second.resources);
+  if (!found->second.drains) remove_from_index(id, found->second);
+  for (const auto& [name, amount] : amounts_of(found->second.node.resources)) total_[name] -= amount;
+  const auto kind = kinds_.find(found->second.node.resources);
   if (--kind->second.nodes == 0) kinds_.erase(kind);
   nodes_.erase(found);
 }
 
 bool Cluster::is_ready(engine::NodeId id) const {
   const auto found = nodes_.find(id);
-  return found != nodes_.end() && found->second.state == NodeState::ready;
-}
-
-std::vector<engine::NodeId> Cluster::nodes() const {
-  const auto ids = std::views::keys(nodes_);
-  return {ids.begin(), ids.end()};
+  return found != nodes_.end() && !found->second.drains;
 }
 
 Resources Cluster::total() const {
-  if (nodes_.size() == 1) return nodes_.begin()->second.resources;
-  Amounts sum;
-  for (const auto& [id, node] : nodes_) {
-    for (const auto& [name, amount] : amounts_of(node.resources)) sum[name] += amount;
-  }
-  return with_amounts({.cpus = 0}, sum);
+  if (nodes_.size() == 1) return nodes_.begin()->second.node.resources;
+  return with_amounts({.cpus = 0}, total_);
 }
 
 // ---- The index
@@ -90,7 +102,7 @@ Cluster::Shape Cluster::shape_of(const MemberNode& node) {
   for (const auto& [name, amount] : node.ledger.used()) free[name] -= amount;
   std::vector<std::int64_t> gpus = node.ledger.free_gpus();
   // GPUs of one kind can stand for each other.
-  if (node.resources.accelerator_type.find(',') == std::string::npos) std::ranges::sort(gpus);
+  if (node.node.resources.accelerator_type.find(',') == std::string::npos) std::ranges::sort(gpus);
   Shape shape{free["gpus"], free["cpus"], node.kind};
   for (const auto& [name, amount] : free) {
     if (name != "gpus" && name != "cpus") shape.push_back(amount);
@@ -101,20 +113,20 @@ Cluster::Shape Cluster::shape_of(const MemberNode& node) {
 
 void Cluster::add_to_index(engine::NodeId id, const MemberNode& node) {
   index_[shape_of(node)].insert(id);
-  ++kinds_.at(node.resources).ready;
+  ++kinds_.at(node.node.resources).ready;
 }
 
 void Cluster::remove_from_index(engine::NodeId id, const MemberNode& node) {
   const auto alike = index_.find(shape_of(node));
   alike->second.erase(id);
   if (alike->second.empty()) index_.erase(alike);
-  --kinds_.at(node.resources).ready;
+  --kinds_.at(node.node.resources).ready;
 }
 
 template <class Change>
 auto Cluster::change(engine::NodeId id, const Change& change) {
   MemberNode& node = nodes_.at(id);
-  if (node.state != NodeState::ready) return change(node.ledger);
+  if (node.drains) return change(node.ledger);
   const auto alike = index_.find(shape_of(node));
   auto entry = alike->second.extract(id);
   if (alike->second.empty()) index_.erase(alike);

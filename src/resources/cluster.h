@@ -29,16 +29,22 @@ struct Only {
   std::optional<Gpus> gpus = {};
 };
 
-enum class NodeState {
-  ready,
-  draining,  // nothing new is placed there
+// The nodes of an engine where nodes join and leave, as they are stored. Not set, and not stored, on one machine.
+struct NodeList {
+  bool may_change = false;
+  std::vector<engine::Node> nodes = {};
+  std::vector<engine::NodeId> draining = {};
+  bool is_set() const { return may_change; }
 };
+// Returns the list of an engine's nodes; one node 0 without a name is one machine for ever.
+NodeList node_list(std::vector<engine::Node> nodes);
 
 class Cluster {
  public:
   Cluster() = default;
-  // Makes a cluster of one ready node, 0.
+  // Makes a cluster of one ready node, 0, which stays.
   explicit Cluster(const Resources& machine) { add({.resources = machine}); }
+  explicit Cluster(const NodeList& list);
 
   // Adds a ready node. Throws std::logic_error if there is one of this number, std::invalid_argument for amounts that
   // no machine has.
@@ -50,10 +56,9 @@ class Cluster {
   bool contains(engine::NodeId node) const { return nodes_.contains(node); }
   bool is_ready(engine::NodeId node) const;
   std::size_t size() const { return nodes_.size(); }
-  const Resources& resources(engine::NodeId node) const { return nodes_.at(node).resources; }
-  const std::string& name(engine::NodeId node) const { return nodes_.at(node).name; }
-  // Returns the numbers of all nodes, in order.
-  std::vector<engine::NodeId> nodes() const;
+  bool may_change() const { return may_change_; }
+  const engine::Node& node(engine::NodeId id) const { return nodes_.at(id).node; }
+  NodeList list() const;
   // Returns the resources of all nodes; of one node with its labels and kinds of GPUs.
   Resources total() const;
 
@@ -88,13 +93,12 @@ class Cluster {
   // Free GPUs, free CPUs, and all else that decides what a node has room for: nodes with the same are alike.
   using Shape = std::vector<std::int64_t>;
   struct MemberNode {
-    std::string name = {};
-    NodeState state = NodeState::ready;
-    Resources resources = {};
+    engine::Node node = {};
+    bool drains = false;
     std::int64_t kind = 0;  // nodes with the same resources have the same
     ResourceLedger ledger;
     bool operator==(const MemberNode& other) const {
-      return name == other.name && state == other.state && resources == other.resources && ledger == other.ledger;
+      return node == other.node && drains == other.drains && ledger == other.ledger;
     }
   };
   struct Kind {
@@ -123,7 +127,9 @@ class Cluster {
                                               const std::map<engine::NodeId, std::int64_t>& uses, bool strict) const;
   void give_back(const std::vector<Resources>& bundles, const std::vector<std::optional<Place>>& places);
 
+  bool may_change_ = false;
   std::map<engine::NodeId, MemberNode> nodes_;
+  Amounts total_;                                    // of all nodes
   std::map<Shape, std::set<engine::NodeId>> index_;  // of ready nodes, the fullest first
   std::map<Resources, Kind, ByValue> kinds_;
   std::int64_t kinds_so_far_ = 0;

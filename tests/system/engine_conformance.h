@@ -51,7 +51,10 @@ class Listener {
 
   // Calls wait() once. Answers reports with `answer` if it is set.
   void listen(const std::optional<channel::Answer>& answer) {
-    for (Event& event : engine_.wait(patience)) std::visit([&](auto& e) { take(e, answer); }, event);
+    for (Event& event : engine_.wait(patience)) {
+      if (auto* received = std::get_if<Received>(&event)) take(*received, answer);
+      if (auto* gone = std::get_if<Exited>(&event)) take(*gone, answer);
+    }
   }
 
   // Waits until `done` returns true; fails after `patience`.
