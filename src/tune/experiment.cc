@@ -312,6 +312,7 @@ void Experiment::on(const WorkerEnded& event) {
   --state_.workers;
   Trial* trial = present(event.trial, event.attempt);
   if (trial == nullptr) return;
+  if (event.exit.kind == engine::Exit::Kind::node_lost) cluster_.drain(trial->node);  // NodeLeft follows
   on_last_word(*trial, Failure{.cause = "the worker " + engine::to_string(event.exit) + when(event.exit.kind) +
                                         engine::output_text(event.exit),
                                .is_of_node = event.exit.kind == engine::Exit::Kind::node_lost});

@@ -102,28 +102,40 @@ TEST(Experiment, TrialsRunOnTheNodesThatHaveRoom) {
 }
 
 TEST(Experiment, TheLossOfANodeIsNoFailureOfItsTrials) {
-  Driver driver(fifo(2), {{.cpus = 1}, {.cpus = 1}});
+  Driver driver(fifo(3), {{.cpus = 1}, {.cpus = 2}});
   driver.report(0, at(1, 0.5), ".reporting_1");
-  EXPECT_THAT(driver.feed(WorkerEnded{0, 1, kNodeLost}), ElementsAre("retry 0", "launch 0"));  // max_failures is 0
-  EXPECT_EQ(driver.all<Launch>().at(0)->step, 1);
-  EXPECT_THAT(driver.feed(WorkerEnded{0, 2, kNodeLost}),
-              ElementsAre("retry 0", "launch 0"));  // the node is not gone yet
+  EXPECT_THAT(driver.feed(WorkerEnded{0, 1, kNodeLost}), ElementsAre("retry 0"));  // max_failures is 0
   EXPECT_THAT(driver.feed(NodeLeft{0}), IsEmpty());
-  EXPECT_THAT(driver.feed(WorkerEnded{0, 3, kNodeLost}), ElementsAre("retry 0"));
   EXPECT_EQ(driver.trial(0).failures, 0);
-  EXPECT_EQ(driver.trial(0).node_failures, 3);
+  EXPECT_EQ(driver.trial(0).node_failures, 1);
   EXPECT_EQ(driver.trial(0).status, TrialStatus::pending);
   EXPECT_EQ(driver.trial(1).status, TrialStatus::running);
+  EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), ElementsAre("end 1", "launch 0"));
+  EXPECT_EQ(driver.all<Launch>().at(0)->step, 1);
+}
+
+// The workers' ends are told before the node's.
+TEST(Experiment, NothingBeginsOnANodeOfWhichAWorkerWasLost) {
+  Driver driver(fifo(2), {{.cpus = 2}});
+  EXPECT_THAT(driver.feed(WorkerEnded{0, 1, kNodeLost}), ElementsAre("retry 0"));
+  EXPECT_THAT(driver.feed(NodeJoined{{.id = 1, .name = "b", .resources = {.cpus = 1}}}), ElementsAre("launch 0"));
 }
 
 TEST(Experiment, WhoLosesNodesAndMakesProgressDoesNotBackOff) {
   Driver driver(fifo(1), {{.cpus = 1}});
+  const auto lose_node = [&](std::int64_t attempt) {
+    std::vector<std::string> decisions = driver.feed(WorkerEnded{0, attempt, kNodeLost});
+    const std::vector<std::string> more = driver.feed(
+        NodeJoined{{.id = static_cast<engine::NodeId>(attempt), .name = "another", .resources = {.cpus = 1}}});
+    decisions.insert(decisions.end(), more.begin(), more.end());
+    return decisions;
+  };
   for (std::int64_t attempt = 1; attempt < 6; ++attempt) {
     driver.report(0, at(attempt, 0.5), ".reporting_1");
-    EXPECT_THAT(driver.feed(WorkerEnded{0, attempt, kNodeLost}), ElementsAre("retry 0", "launch 0"));
+    EXPECT_THAT(lose_node(attempt), ElementsAre("retry 0", "launch 0"));
   }
-  EXPECT_THAT(driver.feed(WorkerEnded{0, 6, kNodeLost}), ElementsAre("retry 0", "launch 0"));
-  EXPECT_THAT(driver.feed(WorkerEnded{0, 7, kNodeLost}), ElementsAre("retry 0"));
+  EXPECT_THAT(lose_node(6), ElementsAre("retry 0", "launch 0"));
+  EXPECT_THAT(lose_node(7), ElementsAre("retry 0"));
   EXPECT_TRUE(driver.trial(0).backs_off);
 }
 
@@ -134,7 +146,8 @@ TEST(Experiment, APausedTrialWhoseNodeIsLostStaysPausedAndGoesOnElsewhere) {
   EXPECT_EQ(driver.trial(0).status, TrialStatus::paused);
   driver.feed(WorkerEnded{2, 1, kNodeLost});
   driver.feed(NodeLeft{0});
-  EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), Contains("launch 0"));
+  EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), ElementsAre("end 1", "launch 2"));  // it ran
+  EXPECT_THAT(driver.feed(FunctionReturned{2, 2}), ElementsAre("end 2", "launch 0"));
 }
 
 TEST(Experiment, AParkedTrialGoesOnOnItsOwnNode) {
