@@ -91,7 +91,7 @@ void ResourceLedger::release(const Resources& held, const Gpus& gpus) {
   for (const int gpu : gpus) free_gpus_.at(static_cast<std::size_t>(gpu)) += std::min(units(held.gpus), kUnitsPerWhole);
 }
 
-std::string ResourceLedger::shortage(const Resources& wanted) const {
+std::string ResourceLedger::shortage(const Resources& wanted, std::string_view has) const {
   const Amounts amounts = amounts_of(wanted);
   const std::string label = mismatch(machine_, wanted);
   Amounts totals = total_;
@@ -107,18 +107,30 @@ std::string ResourceLedger::shortage(const Resources& wanted) const {
     const std::int64_t there = total == totals.end() ? 0 : total->second;
     if (amount > there)
       missing.push_back(
-          fmt::format("{:g} {}{} (there are {:g})", whole(amount), name, name == "gpus" ? kind : "", whole(there)));
+          fmt::format("{:g} {}{} ({} {:g})", whole(amount), name, name == "gpus" ? kind : "", has, whole(there)));
   }
   if (!label.empty()) missing.push_back(label);
   return fmt::format("{}", fmt::join(missing, ", "));
 }
 
-std::string ResourceLedger::usage() const {
-  const std::int64_t free_gpus = std::accumulate(free_gpus_.begin(), free_gpus_.end(), std::int64_t{0});
-  std::string text = fmt::format("{:g}/{:g} CPUs, {:g}/{:g} GPUs", whole(used_.at("cpus")), whole(total_.at("cpus")),
-                                 whole(total_gpus_ - free_gpus), whole(total_gpus_));
-  for (const auto& [name, amount] : total_) {
-    if (name != "cpus") text += fmt::format(", {:g}/{:g} {}", whole(used_.at(name)), whole(amount), name);
+Amounts ResourceLedger::used() const {
+  Amounts used = used_;
+  used["gpus"] = total_gpus_ - std::accumulate(free_gpus_.begin(), free_gpus_.end(), std::int64_t{0});
+  return used;
+}
+
+Amounts ResourceLedger::total() const {
+  Amounts total = total_;
+  total["gpus"] = total_gpus_;
+  return total;
+}
+
+std::string usage_text(const Amounts& used, const Amounts& total) {
+  std::string text = fmt::format("{:g}/{:g} CPUs, {:g}/{:g} GPUs", whole(used.at("cpus")), whole(total.at("cpus")),
+                                 whole(used.at("gpus")), whole(total.at("gpus")));
+  for (const auto& [name, amount] : total) {
+    if (name != "cpus" && name != "gpus")
+      text += fmt::format(", {:g}/{:g} {}", whole(used.at(name)), whole(amount), name);
   }
   return text;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cadre/resources.h"
@@ -17,6 +18,9 @@ using Gpus = std::vector<int>;
 // Upper limits of one machine's resources; for all but GPUs the most that a ledger can count.
 inline constexpr double kMostGpus = 65'536;
 inline constexpr double kMostOfAResource = 9e14;
+
+// Returns "1.5/2 CPUs, 0/0 GPUs", followed by custom resources. Both need amounts of CPUs and GPUs.
+std::string usage_text(const Amounts& used, const Amounts& total);
 
 class ResourceLedger {
  public:
@@ -32,11 +36,17 @@ class ResourceLedger {
   void release(const Resources& held, const Gpus& gpus);
 
   // Returns all that the machine does not have even when all is free, as "8 cpus (there are 4), 2 gpus (there are 0)";
-  // empty if it has all.
-  std::string shortage(const Resources& wanted) const;
+  // empty if it has all. `there`: instead of "there are".
+  std::string shortage(const Resources& wanted, std::string_view there = "there are") const;
 
-  // Returns "1.5/2 CPUs, 0/0 GPUs", followed by custom resources.
-  std::string usage() const;
+  // Return the amounts in use, and all that there are, with GPUs.
+  Amounts used() const;
+  Amounts total() const;
+  const std::vector<std::int64_t>& free_gpus() const { return free_gpus_; }  // free units of each
+  // Returns usage_text() of them.
+  std::string usage() const { return usage_text(used(), total()); }
+
+  bool operator==(const ResourceLedger&) const = default;
 
  private:
   // Returns GPUs of the wanted kind with room for what is wanted; empty if there are none.

@@ -8,6 +8,7 @@
 #include "cadre/function.h"
 #include "cadre/resources.h"
 #include "cadre/value.h"
+#include "train/events.h"
 #include "worker/group_backend.h"
 
 namespace cadre::train {
@@ -37,5 +38,8 @@ RankAssignment to_assignment(const Value& payload);
 
 // Returns the name of a rank's directory, inside the run's.
 std::string directory_of_rank(std::int64_t rank);
+
+// Returns the rank's place among the ranks of its node, and its node's among the nodes of the group.
+worker::GroupPlace place_of(const LaunchGroup& group, Rank rank);
 
 }  // namespace cadre::train

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "resources/resource_ledger.h"
 
 namespace cadre::train {
@@ -12,6 +14,21 @@ std::int64_t capacity(const Resources& machine, const ScalingConfig& scaling) {
   std::int64_t workers = 0;
   while (workers < scaling.num_workers.max && ledger.acquire(each)) ++workers;
   return workers;
+}
+
+std::int64_t capacity(const resources::Cluster& cluster, const Resources& worker, PlacementStrategy strategy,
+                      std::int64_t most) {
+  const auto fit = [&](std::int64_t workers) {
+    resources::Cluster room = cluster;
+    const std::vector<Resources> all(static_cast<std::size_t>(workers), worker);
+    return room.acquire_all(all, strategy).has_value();
+  };
+  std::int64_t fitting = 0;  // this many do, and one more than `most` are not asked for
+  while (fitting < most) {
+    const std::int64_t half = fitting + (most - fitting + 1) / 2;
+    fit(half) ? fitting = half : most = half - 1;
+  }
+  return fitting;
 }
 
 std::string shortage(const Resources& machine, const ScalingConfig& scaling) {

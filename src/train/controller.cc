@@ -90,8 +90,9 @@ std::vector<Event> Controller::begin() {
   callbacks_.on_start(context());
   say_callback_warnings();
   std::vector<Event> first;
-  check_resources(first);
   beginning_.machine = engine_.resources();
+  beginning_.nodes = resources::node_list(engine_.nodes());
+  check_resources(first);
   beginning_.hostname = base::host_name();
   first.emplace_back(beginning_);
   return first;
@@ -179,10 +180,11 @@ void Controller::handle_from_validator(engine::WorkerId worker, channel::Message
   }
 }
 
+// Nodes that come and go tell of it themselves.
 void Controller::check_resources(std::vector<Event>& events) {
   const ScalingConfig& scaling = description_.options.scaling_config;
   const auto now = engine_.now();
-  if (!scaling.num_workers.is_elastic() || (next_check_ && now < *next_check_)) return;
+  if (!scaling.num_workers.is_elastic() || beginning_.nodes.may_change || (next_check_ && now < *next_check_)) return;
   Seconds pause = scaling.elastic_resize_monitor_interval;
   if (run_.status() == RunStatus::starved) pause = std::min<Seconds>(pause, std::chrono::seconds(1));
   next_check_ = now + std::chrono::duration_cast<std::chrono::nanoseconds>(pause);
@@ -386,16 +388,14 @@ void Controller::launch(const LaunchGroup& group) {
   questions_.clear();
   console_.watch_workers(world_size, engine_.now());
   for (Rank rank = 0; rank < world_size; ++rank) {
-    const resources::Gpus& gpus = group.gpus.at(static_cast<std::size_t>(rank));
+    const resources::Place& place = group.places.at(static_cast<std::size_t>(rank));
+    const Resources& machine = group.machines.at(place.node);
     const fs::path own_directory = path_of(directory_of_rank(rank));
     base::make_own_directory(own_directory);
     const RankAssignment assignment{
         .run_name = directory().filename(),
         .run_directory = directory().string(),
-        .place = {.world_rank = static_cast<int>(rank),
-                  .world_size = static_cast<int>(world_size),
-                  .local_rank = static_cast<int>(rank),
-                  .local_world_size = static_cast<int>(world_size)},
+        .place = place_of(group, rank),
         .attempt = group.attempt,
         .function = description_.loop.host_function,
         .config = options.train_loop_config,
@@ -405,13 +405,13 @@ void Controller::launch(const LaunchGroup& group) {
         .collective_timeout_ms = std::llround(options.run_config.collective_timeout.count() * 1e3),
         .backend = description_.backend,
         .backend_options = description_.backend_options,
-        .visible_devices =
-            engine_.resources().gpus > 0 ? std::optional(resources::visible_devices(gpus)) : std::nullopt,
+        .visible_devices = machine.gpus > 0 ? std::optional(resources::visible_devices(place.gpus)) : std::nullopt,
         .has_validator = !options.validation.function.name.empty(),
         .datasets = Config(options.datasets),
         .sends_metrics = !callbacks_.empty(),
         .runs_in_directory = options.run_config.chdir_to_rank_dir};
     engine_.start(worker_id(rank, group.attempt), {.assignment = {entry_of(description_.loop), to_value(assignment)},
+                                                   .node = place.node,
                                                    .directory = own_directory,
                                                    .cpus = resources.cpus});
   }
@@ -425,7 +425,7 @@ void Controller::start(const StartValidator& validator) {
   const bool starts_workers = !config.workers.bundles.empty();
   std::optional<Resources> workers;
   if (starts_workers)
-    workers = resources::with_kinds(config.workers.required_resources(), engine_.resources(), validator.gpus);
+    workers = resources::with_kinds(config.workers.required_resources(), validator.machine, validator.place.gpus);
   const ValidatorAssignment assignment{
       .run_name = directory().filename(),
       .run_directory = directory().string(),
@@ -436,9 +436,10 @@ void Controller::start(const StartValidator& validator) {
       .resources = config.resources,
       .worker_resources = workers,
       .visible_devices =
-          engine_.resources().gpus > 0 ? std::optional(resources::visible_devices(validator.gpus)) : std::nullopt};
+          validator.machine.gpus > 0 ? std::optional(resources::visible_devices(validator.place.gpus)) : std::nullopt};
   engine_.start(validator_id(validator.id, validator.attempt),
                 {.assignment = {entry_of(validator.wanted), to_value(assignment)},
+                 .node = validator.place.node,
                  .directory = own_directory,
                  .cpus = config.resources.cpus,
                  .starts_workers = starts_workers});

@@ -64,9 +64,9 @@ class Controller final : public control::Turns<Run> {
 
   void handle(engine::Received received, std::vector<Event>& events);
   void handle(engine::Exited exited, std::vector<Event>& events);
-  void handle(engine::NodeJoined, std::vector<Event>&) {}
-  void handle(engine::NodeDraining, std::vector<Event>&) {}
-  void handle(engine::NodeLeft, std::vector<Event>&) {}
+  void handle(engine::NodeJoined joined, std::vector<Event>& events) { events.emplace_back(std::move(joined)); }
+  void handle(engine::NodeDraining draining, std::vector<Event>& events) { events.emplace_back(std::move(draining)); }
+  void handle(engine::NodeLeft left, std::vector<Event>& events) { events.emplace_back(std::move(left)); }
   void handle(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events);
   void handle_from_validator(engine::WorkerId worker, channel::Message message, std::vector<Event>& events);
   void handle(const channel::Notice& notice, Rank rank, std::int64_t attempt, std::vector<Event>& events);

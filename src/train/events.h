@@ -14,7 +14,7 @@
 #include "cadre/value.h"
 #include "checkpoint/checkpoint_registry.h"
 #include "engine/engine.h"
-#include "resources/resource_ledger.h"
+#include "resources/cluster.h"
 #include "train/checkpoint_part.h"
 #include "train/notices.h"
 #include "train/run_status.h"
@@ -52,7 +52,11 @@ struct ControllerStarted {
   std::vector<CheckpointNumber> lost_uploads = {};              // pending ones with missing files
   Resources machine = {.cpus = 0};                              // total resources
   std::string hostname = {};                                    // of the controller's machine
+  resources::NodeList nodes = {};                               // those of a cluster
 };
+using engine::NodeDraining;
+using engine::NodeJoined;
+using engine::NodeLeft;
 // All ranks have reported.
 struct GroupReported {
   std::int64_t attempt = 0;
@@ -71,7 +75,7 @@ struct GroupBroke {
 struct GroupBegan {
   std::int64_t attempt = 0;
 };
-// The number of workers that fit into the present resources, at most num_workers.max.
+// The number of workers that fit into the present resources of one machine, at most num_workers.max.
 struct ResourcesSeen {
   std::int64_t workers = 0;
   Resources machine = {.cpus = 0};
@@ -139,10 +143,10 @@ struct ResultForwarded {
   std::int64_t attempt = 0;
   bool go_on = true;  // false: the run shall end
 };
-using Event =
-    std::variant<ControllerStarted, GroupReported, GroupBroke, FunctionReturned, FunctionThrew, WorkerEnded, TimerFired,
-                 RunInterrupted, CheckpointsSynced, CheckpointUploaded, UploadFailed, PromiseEnded, ResultForwarded,
-                 GroupBegan, ResourcesSeen, ValidatorReturned, ValidatorThrew, ValidatorEnded>;
+using Event = std::variant<ControllerStarted, GroupReported, GroupBroke, FunctionReturned, FunctionThrew, WorkerEnded,
+                           TimerFired, RunInterrupted, CheckpointsSynced, CheckpointUploaded, UploadFailed,
+                           PromiseEnded, ResultForwarded, GroupBegan, ResourcesSeen, ValidatorReturned, ValidatorThrew,
+                           ValidatorEnded, NodeJoined, NodeDraining, NodeLeft>;
 
 // ---- Actions. The first group is part of the turn's transaction; all others are carried out after the commit.
 
@@ -200,7 +204,8 @@ struct StartValidator {
   std::int64_t attempt = 0;
   std::string checkpoint = {};  // directory
   WantedValidation wanted = {};
-  resources::Gpus gpus = {};
+  resources::Place place = {};
+  Resources machine = {};  // of its node
 };
 // Kills a validator's worker.
 struct KillValidator {
@@ -232,9 +237,10 @@ struct Say {
 struct LaunchGroup {
   std::int64_t attempt = 0;
   std::int64_t workers = 1;
-  std::string checkpoint = {};             // directory to continue from; empty: start from the beginning
-  std::int64_t step = 0;                   // step to continue from
-  std::vector<resources::Gpus> gpus = {};  // by rank
+  std::string checkpoint = {};                // directory to continue from; empty: start from the beginning
+  std::int64_t step = 0;                      // step to continue from
+  std::vector<resources::Place> places = {};  // by rank; those of a node are consecutive, in the order of the nodes
+  std::map<engine::NodeId, Resources> machines = {};  // of these nodes
 };
 // Forwards a result to the run's parent (worker/parent_run.h), before ranks are answered. ResultForwarded follows.
 struct ForwardResult {

@@ -10,6 +10,7 @@
 
 #include "base/retry_delay.h"
 #include "cadre/detail/enum_names.h"
+#include "train/capacity.h"
 
 namespace cadre::train {
 namespace {
@@ -35,6 +36,7 @@ const char* what_happened(FailureKind kind) {
 Run::Run(const TrainerOptions& options, bool has_parent)
     : range_(options.scaling_config.num_workers),
       worker_resources_(options.scaling_config.worker_resources()),
+      strategy_(options.scaling_config.placement_strategy),
       failure_config_(options.run_config.failure_config),
       stop_grace_s_(options.run_config.stop_grace_period.count()),
       has_parent_(has_parent),
@@ -82,7 +84,8 @@ bool Run::awaits(const Timer& timer) const {
 
 void Run::on(const ControllerStarted& event) {
   interrupted_ = false;
-  machine_ = event.machine;
+  cluster_ = event.nodes.is_set() ? resources::Cluster(event.nodes) : resources::Cluster(event.machine);
+  if (cluster_.may_change()) capacity_ = fitting(cluster_);
   validations_.resume();
   workers_ = 0;
   ranks_.clear();
@@ -147,8 +150,35 @@ void Run::on(const GroupBegan& event) {
 
 void Run::on(const ResourcesSeen& event) {
   capacity_ = event.workers;
-  machine_ = event.machine;
+  cluster_ = resources::Cluster(event.machine);
   if (status_ == RunStatus::starved) launch();
+}
+
+void Run::on(const NodeJoined& event) {
+  cluster_.add(event.node);
+  nodes_changed();
+}
+
+// The group leaves the node with the next report whose checkpoint is committed, if there is room elsewhere.
+void Run::on(const NodeDraining& event) {
+  leave(event.node);
+  nodes_changed();
+}
+
+// Places nothing there any more.
+void Run::leave(engine::NodeId node) {
+  cluster_.drain(node);
+  capacity_ = fitting(cluster_);
+}
+
+void Run::on(const NodeLeft& event) {
+  cluster_.remove(event.node);
+  nodes_changed();
+}
+
+void Run::nodes_changed() {
+  capacity_ = fitting(cluster_);
+  if (status_ == RunStatus::starved && !interrupted_) launch();
 }
 
 void Run::on(const GroupBroke& event) {
@@ -184,8 +214,11 @@ void Run::on(const WorkerEnded& event) {
     if (event.exit.kind == engine::Exit::Kind::not_started) member->kind = FailureKind::start;
     if (event.exit.kind == engine::Exit::Kind::signal && event.exit.value == SIGTERM)
       member->kind = FailureKind::preemption;
+    if (event.exit.kind == engine::Exit::Kind::node_lost) member->kind = FailureKind::preemption;
     begin_to_fail();
   }
+  if (event.exit.kind == engine::Exit::Kind::node_lost)  // NodeLeft follows
+    leave(group_places_.at(static_cast<std::size_t>(event.rank)).node);
   if (workers_ > 0) return;
   checkpoints_.drop_promised(*actions_);
   uploads_went_on("");
@@ -229,6 +262,9 @@ void Run::on(const ValidatorThrew& event) {
 }
 
 void Run::on(const ValidatorEnded& event) {
+  if (const Validation* validation = validations_.find(event.checkpoint);
+      validation != nullptr && event.exit.kind == engine::Exit::Kind::node_lost && validation->attempt == event.attempt)
+    leave(validation->place.node);  // NodeLeft follows
   validations_.ended(event, checkpoints_, *actions_);
   finish_when_validated();
   if (status_ == RunStatus::starved && !interrupted_) launch();
@@ -334,7 +370,7 @@ Run::Member* Run::present(Rank rank, std::int64_t attempt) {
 
 std::optional<std::int64_t> Run::better_size() const {
   const std::int64_t size = std::min(room(), range_.max);
-  return size >= range_.min && size != world_size_ ? std::optional(size) : std::nullopt;
+  return size >= range_.min && (size != world_size_ || is_leaving()) ? std::optional(size) : std::nullopt;
 }
 
 void Run::launch() {
@@ -352,12 +388,10 @@ void Run::launch() {
   ranks_.assign(static_cast<std::size_t>(world_size_), Member{});
   broken_.clear();
   return_value_ = {};
-  resources::ResourceLedger ledger(machine_);
-  validations_.occupy(ledger);
-  group_gpus_.clear();
-  for (Rank rank = 0; rank < world_size_; ++rank)
-    group_gpus_.push_back(ledger.acquire(worker_resources_).value_or(resources::Gpus()));
-  LaunchGroup group{.attempt = attempt_, .workers = world_size_, .gpus = group_gpus_};
+  group_places_ = place_group();
+  LaunchGroup group{.attempt = attempt_, .workers = world_size_, .places = group_places_};
+  for (const resources::Place& place : group_places_)
+    group.machines.try_emplace(place.node, cluster_.node(place.node).resources);
   if (const checkpoint::CheckpointRecord* from = checkpoints_.begin_group()) {
     group.checkpoint = from->directory;
     group.step = from->step;
@@ -368,6 +402,11 @@ void Run::launch() {
   }
   Dict launched{{"attempt", attempt_}, {"checkpoint", group.checkpoint}};
   if (range_.is_elastic()) launched.emplace_back("workers", world_size_);
+  if (cluster_.may_change()) {
+    List nodes;
+    for (const resources::Place& place : group_places_) nodes.emplace_back(place.node);
+    launched.emplace_back("nodes", std::move(nodes));
+  }
   record(DecisionKind::launch, std::move(launched));
   enter(RunStatus::scheduling);
   actions_->push_back(std::move(group));
@@ -439,7 +478,7 @@ void Run::group_has_ended() {
   if (is_left_to_the_next) {
     enter(RunStatus::aborted);
   } else {
-    group_gpus_.clear();
+    group_places_.clear();
     enter(RunStatus::validating);
     finish_when_validated();
   }
@@ -452,23 +491,50 @@ void Run::group_has_ended() {
 void Run::start_validations() {
   const bool is_over = status_ == RunStatus::failed || status_ == RunStatus::aborted || status_ == RunStatus::finished;
   if (is_over || interrupted_ || !validations_.is_pending()) return;
-  if (group_gpus_.empty() && status_ != RunStatus::validating) return;
+  if (group_places_.empty() && status_ != RunStatus::validating) return;
   validations_.start(free_beside_group(), checkpoints_, *actions_);
   finish_when_validated();  // some may have been dropped
 }
 
-resources::ResourceLedger Run::free_beside_group() const {
-  resources::ResourceLedger ledger(machine_);
-  for (const resources::Gpus& gpus : group_gpus_) ledger.acquire(worker_resources_, gpus);
-  return ledger;
+resources::Cluster Run::free_beside_group() const {
+  resources::Cluster room = cluster_;
+  for (const resources::Place& place : group_places_) room.occupy(worker_resources_, place);
+  return room;
+}
+
+std::int64_t Run::fitting(const resources::Cluster& room) const {
+  return capacity(room, worker_resources_, strategy_, range_.max);
+}
+
+// Returns places for the group beside running validators. The ranks of a node are consecutive.
+std::vector<resources::Place> Run::place_group() const {
+  resources::Cluster room = cluster_;
+  validations_.occupy(room);
+  if (cluster_.may_change()) {
+    const std::vector<Resources> bundles(static_cast<std::size_t>(world_size_), worker_resources_);
+    std::vector<resources::Place> places = room.acquire_all(bundles, strategy_).value();
+    std::ranges::stable_sort(places, {}, &resources::Place::node);
+    return places;
+  }
+  std::vector<resources::Place> places;
+  for (Rank rank = 0; rank < world_size_; ++rank)
+    places.push_back(room.acquire(worker_resources_).value_or(resources::Place()));
+  return places;
+}
+
+bool Run::is_leaving() const {
+  return has_group() && std::ranges::any_of(group_places_, [this](const resources::Place& place) {
+           return !cluster_.is_ready(place.node);
+         });
 }
 
 std::int64_t Run::room() const {
   if (!validations_.has_workers()) return capacity_;
-  resources::ResourceLedger ledger(machine_);
-  validations_.occupy(ledger);
+  resources::Cluster free = cluster_;
+  validations_.occupy(free);
+  if (cluster_.may_change()) return fitting(free);
   std::int64_t workers = 0;
-  while (workers < capacity_ && ledger.acquire(worker_resources_)) ++workers;
+  while (workers < capacity_ && free.acquire(worker_resources_)) ++workers;
   return workers;
 }
 
@@ -479,9 +545,8 @@ void Run::finish_when_validated() {
 }
 
 std::string Run::lack_of_validations() const {
-  if (group_gpus_.empty()) return {};
-  resources::ResourceLedger ledger = free_beside_group();
-  if (ledger.is_free(validations_.needs())) return {};
+  if (group_places_.empty()) return {};
+  if (free_beside_group().is_free(validations_.needs())) return {};
   return fmt::format(
       "they need {:g} CPUs and {:g} GPUs beside the {} workers of the run, which have {:g} and {:g} each",
       validations_.needs().cpus, validations_.needs().gpus, world_size_, worker_resources_.cpus,

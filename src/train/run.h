@@ -95,6 +95,9 @@ class Run {
   void on(const GroupReported& event);
   void on(const GroupBegan& event);
   void on(const ResourcesSeen& event);
+  void on(const NodeJoined& event);
+  void on(const NodeDraining& event);
+  void on(const NodeLeft& event);
   void on(const GroupBroke& event);
   void on(const FunctionReturned& event);
   void on(const FunctionThrew& event);
@@ -123,12 +126,18 @@ class Run {
   std::int64_t most_failures(FailureKind kind) const;
   FailureKind kind_of_failure() const;
   Member* present(Rank rank, std::int64_t attempt);
-  // Returns the size that the group should have instead; empty: it has that size, or the resources are too few.
+  // Returns the size that the group should have instead, which may be the present one if a node drains that it is on;
+  // empty: it stays as it is, or the resources are too few.
   std::optional<std::int64_t> better_size() const;
   // Returns the number of workers that fit beside running validators.
   std::int64_t room() const;
   // Returns the resources that the group does not hold; running validators are not subtracted.
-  resources::ResourceLedger free_beside_group() const;
+  resources::Cluster free_beside_group() const;
+  std::int64_t fitting(const resources::Cluster& room) const;
+  std::vector<resources::Place> place_group() const;
+  bool is_leaving() const;  // true if a node drains that the group is on
+  void leave(engine::NodeId node);
+  void nodes_changed();
   std::string commit_ready();
   void start_validations();
   void finish_when_validated();
@@ -151,6 +160,7 @@ class Run {
 
   WorkerRange range_;
   Resources worker_resources_;
+  PlacementStrategy strategy_;
   FailureConfig failure_config_;
   double stop_grace_s_;
   bool has_parent_;
@@ -162,9 +172,9 @@ class Run {
   std::int64_t step_ = 0;    // of the last report that counts
   Checkpoints checkpoints_;
   Validations validations_;
-  Resources machine_ = {.cpus = 0};
-  // GPUs of the present or last group, by rank. Reserved for the next group until the run has trained.
-  std::vector<resources::Gpus> group_gpus_ = {};
+  resources::Cluster cluster_ = {};  // the nodes; what is in use follows from the group and the validations
+  // Places of the present or last group, by rank. Reserved for the next group until the run has trained.
+  std::vector<resources::Place> group_places_ = {};
   // Ranks wait in report() until this checkpoint and all earlier ones are committed or dropped.
   std::optional<CheckpointNumber> answered_after_ = {};
   std::array<Budget, 3> budgets_ = {};  // by FailureKind

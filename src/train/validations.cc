@@ -72,6 +72,13 @@ void Validations::ended(const ValidatorEnded& event, Checkpoints& checkpoints, A
     return;
   }
   if (validation.state != State::running) return;
+  if (event.exit.kind == engine::Exit::Kind::node_lost && !validation.is_late) {  // no failure of its own
+    validation.state = State::waiting;
+    actions.push_back(
+        Say{fmt::format("The validation of {} begins again: its worker {}",
+                        checkpoints.registry().get(event.checkpoint).directory, engine::to_string(event.exit))});
+    return;
+  }
   const std::string reason = validation.is_late
                                  ? fmt::format("it took more than {:g} s", *validation.wanted.timeout_s)
                                  : "its worker " + engine::to_string(event.exit) + engine::output_text(event.exit);
@@ -159,7 +166,7 @@ void Validations::stop(Actions& actions) {
 
 // ---- Starts
 
-void Validations::start(resources::ResourceLedger room, Checkpoints& checkpoints, Actions& actions) {
+void Validations::start(resources::Cluster room, Checkpoints& checkpoints, Actions& actions) {
   occupy(room);
   for (const checkpoint::CheckpointId id : waiting()) {
     Validation& validation = recorded_.validations.at(id);
@@ -172,16 +179,17 @@ void Validations::start(resources::ResourceLedger room, Checkpoints& checkpoints
     const std::int64_t running =
         std::ranges::count_if(recorded_.validations, [](const auto& entry) { return entry.second.has_worker; });
     if (config_.max_in_flight && running >= *config_.max_in_flight) return;
-    if (const std::string missing = room.shortage(needs_); !missing.empty()) {  // never fits
+    const std::string missing = room.may_change() ? "" : room.shortage(needs_);
+    if (!missing.empty()) {  // never fits
       give_up(id, "it needs more than the machine has: " + missing, checkpoints, actions);
       continue;
     }
-    std::optional<resources::Gpus> gpus = room.acquire(needs_);
-    if (!gpus) return say_that_it_waits(id, room, checkpoints, actions);
+    std::optional<resources::Place> place = room.acquire(needs_);
+    if (!place) return say_that_it_waits(id, room, checkpoints, actions);
     validation.state = State::running;
     validation.has_worker = true;
     validation.is_late = false;
-    validation.gpus = *std::move(gpus);
+    validation.place = *std::move(place);
     ++validation.attempt;
     const std::string directory = checkpoints.registry().get(id).directory;
     actions.push_back(RecordDecision{DecisionKind::validate, {{"checkpoint", directory}, {"try", validation.attempt}}});
@@ -189,7 +197,8 @@ void Validations::start(resources::ResourceLedger room, Checkpoints& checkpoints
                                      .attempt = validation.attempt,
                                      .checkpoint = directory,
                                      .wanted = validation.wanted,
-                                     .gpus = validation.gpus});
+                                     .place = validation.place,
+                                     .machine = room.node(validation.place.node).resources});
     if (validation.wanted.timeout_s)
       actions.push_back(StartTimer{{Timer::Kind::validation, id}, *validation.wanted.timeout_s});
     if (config_.order == ValidationOrder::newest_first) skip_older(id, checkpoints, actions);
@@ -197,7 +206,7 @@ void Validations::start(resources::ResourceLedger room, Checkpoints& checkpoints
 }
 
 // Prints once that a validation waits for resources. Silent while other validations run: then it just waits its turn.
-void Validations::say_that_it_waits(checkpoint::CheckpointId id, const resources::ResourceLedger& room,
+void Validations::say_that_it_waits(checkpoint::CheckpointId id, const resources::Cluster& room,
                                     const Checkpoints& checkpoints, Actions& actions) {
   if (has_said_that_it_waits_ || has_workers()) return;
   has_said_that_it_waits_ = true;
@@ -227,9 +236,9 @@ void Validations::skip_older(checkpoint::CheckpointId id, Checkpoints& checkpoin
 
 // ---- Queries
 
-void Validations::occupy(resources::ResourceLedger& ledger) const {
+void Validations::occupy(resources::Cluster& room) const {
   for (const auto& [id, validation] : recorded_.validations) {
-    if (validation.has_worker) ledger.acquire(needs_, validation.gpus);
+    if (validation.has_worker) room.occupy(needs_, validation.place);
   }
 }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cadre/validation.h"
-#include "resources/resource_ledger.h"
+#include "resources/cluster.h"
 #include "train/checkpoints.h"
 #include "train/events.h"
 
@@ -30,15 +30,15 @@ struct Validation {
   };
   WantedValidation wanted = {};
   State state = State::waiting;
-  std::int64_t attempt = 0;   // number of started tries
-  std::int64_t failures = 0;  // number of failed tries
-  bool has_worker = false;    // its process has not ended
-  bool is_late = false;       // the present try has timed out
-  bool is_forgotten = false;  // the checkpoint was removed, but the worker has not ended
-  resources::Gpus gpus = {};  // the worker's
-  Metrics reported = {};      // as reported with the checkpoint
-  Metrics metrics = {};       // as returned by the validator
-  std::string error = {};     // of the last failed try
+  std::int64_t attempt = 0;     // number of started tries
+  std::int64_t failures = 0;    // number of failed tries
+  bool has_worker = false;      // its process has not ended
+  bool is_late = false;         // the present try has timed out
+  bool is_forgotten = false;    // the checkpoint was removed, but the worker has not ended
+  resources::Place place = {};  // the worker's
+  Metrics reported = {};        // as reported with the checkpoint
+  Metrics metrics = {};         // as returned by the validator
+  std::string error = {};       // of the last failed try
   bool operator==(const Validation&) const = default;
 };
 
@@ -66,13 +66,13 @@ class Validations {
   void forget(checkpoint::CheckpointId id);
   // Kills the running validators; their validations wait for another controller.
   void stop(Actions& actions);
-  // Starts as many as fit into `room`: a machine's resources without the group's.
-  void start(resources::ResourceLedger room, Checkpoints& checkpoints, Actions& actions);
+  // Starts as many as fit into `room`: the resources of all nodes without the group's.
+  void start(resources::Cluster room, Checkpoints& checkpoints, Actions& actions);
 
   // ---- Queries
 
   // Subtracts the resources of running validators.
-  void occupy(resources::ResourceLedger& ledger) const;
+  void occupy(resources::Cluster& room) const;
   bool has_workers() const;
   bool is_pending() const;  // true if any is
   bool is_pending(checkpoint::CheckpointId id) const;
@@ -99,8 +99,8 @@ class Validations {
   void fail(checkpoint::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions);
   void give_up(checkpoint::CheckpointId id, const std::string& reason, Checkpoints& checkpoints, Actions& actions);
   void finish(checkpoint::CheckpointId id, Validation::State state, Checkpoints& checkpoints, Actions& actions);
-  void say_that_it_waits(checkpoint::CheckpointId id, const resources::ResourceLedger& room,
-                         const Checkpoints& checkpoints, Actions& actions);
+  void say_that_it_waits(checkpoint::CheckpointId id, const resources::Cluster& room, const Checkpoints& checkpoints,
+                         Actions& actions);
   std::vector<checkpoint::CheckpointId> waiting() const;
   void skip_older(checkpoint::CheckpointId id, Checkpoints& checkpoints, Actions& actions);
 

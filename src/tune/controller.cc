@@ -58,6 +58,9 @@ Event to_event(engine::Event&& event) {
   const auto attempt_of = [](engine::WorkerId worker) { return static_cast<std::int64_t>(worker & 0xffffffffu); };
   if (auto* exited = std::get_if<engine::Exited>(&event))
     return WorkerEnded{trial_of(exited->worker), attempt_of(exited->worker), std::move(exited->exit)};
+  if (auto* joined = std::get_if<engine::NodeJoined>(&event)) return std::move(*joined);
+  if (auto* draining = std::get_if<engine::NodeDraining>(&event)) return std::move(*draining);
+  if (auto* left = std::get_if<engine::NodeLeft>(&event)) return std::move(*left);
   auto& [worker, message] = std::get<engine::Received>(event);
   const TrialIndex trial = trial_of(worker);
   const std::int64_t attempt = attempt_of(worker);
@@ -111,13 +114,11 @@ std::vector<Event> Controller::begin() {
   return {ControllerStarted{.resources = engine_.resources(),
                             .errored = setting_.errored,
                             .lost_checkpoints = lost_checkpoints_,
-                            .running_time_s = before}};
+                            .running_time_s = before,
+                            .nodes = resources::node_list(engine_.nodes())}};
 }
 
 void Controller::translate(engine::Event event, std::vector<Event>& events) {
-  const bool is_of_worker =
-      std::holds_alternative<engine::Received>(event) || std::holds_alternative<engine::Exited>(event);
-  if (!is_of_worker) return;
   if (!turn_away(engine_, event)) events.push_back(checked(to_event(std::move(event))));
 }
 
@@ -244,7 +245,7 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
   const fs::path directory = path_of(trial.directory);
   const CheckpointConfig& checkpoints = setting_.options.run_config.checkpoint_config;
   std::optional<Resources> workers = launch.needs.of_workers;
-  if (workers) workers = resources::with_kinds(std::move(*workers), engine_.resources(), launch.gpus);
+  if (workers) workers = resources::with_kinds(std::move(*workers), launch.machine, launch.place.gpus);
   return {.experiment_name = setting_.experiment_name,
           .trial = trial.index,
           .trial_id = trial.id,
@@ -265,7 +266,7 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
           .checkpoint_at_end = checkpoints.checkpoint_at_end.value_or(false),
           .runs_in_directory = setting_.options.run_config.chdir_to_trial_dir,
           .visible_devices =
-              engine_.resources().gpus > 0 ? std::optional(resources::visible_devices(launch.gpus)) : std::nullopt};
+              launch.machine.gpus > 0 ? std::optional(resources::visible_devices(launch.place.gpus)) : std::nullopt};
 }
 
 void Controller::launch(const Launch& launch) {
@@ -273,6 +274,7 @@ void Controller::launch(const Launch& launch) {
   if (launch.attempt == 1) remove_forgotten_checkpoints(trial);
   engine_.start(worker_id(launch.trial, launch.attempt),
                 {.assignment = {entry_of(setting_.trainable), to_value(assignment_of(launch))},
+                 .node = launch.place.node,
                  .directory = path_of(trial.directory),
                  .cpus = launch.needs.own_cpus,
                  .memory_bytes = setting_.options.run_config.limits.memory_bytes,

@@ -17,7 +17,7 @@ enum class DecisionKind {
   unpark,     // the parked worker is told to stop
   exploit,    // the trial continues with a donor's checkpoint and a new config
   resources,  // the trial goes on with other resources
-  restart,    // the worker is told to stop; another one continues with the trial's new resources
+  restart,    // the worker is told to stop; another one continues with the trial's new resources, or on another node
   retry,      // the trial failed and will be tried again
   end,        // the trial has terminated
   stop,       // the trial is ended early by the scheduler

@@ -12,6 +12,7 @@
 #include "cadre/resources.h"
 #include "channel/message.h"
 #include "engine/engine.h"
+#include "resources/cluster.h"
 #include "tune/decision_kind.h"
 #include "tune/trial.h"
 
@@ -43,7 +44,11 @@ struct ControllerStarted {
   Errored errored = Errored::leave;                             // what to do with failed trials
   std::vector<checkpoint::CheckpointId> lost_checkpoints = {};  // missing or damaged
   double running_time_s = 0;                                    // of earlier sessions, without the time between them
+  resources::NodeList nodes = {};                               // those of a cluster
 };
+using engine::NodeDraining;
+using engine::NodeJoined;
+using engine::NodeLeft;
 struct ResultReported {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
@@ -91,9 +96,9 @@ struct Suggested {
   bool finished = false;
   bool operator==(const Suggested&) const = default;
 };
-using Event =
-    std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerDeclined, WorkerEnded,
-                 TimerFired, ExperimentInterrupted, CheckpointsSynced, MemoryRunsShort, TimeLost, Suggested>;
+using Event = std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerDeclined,
+                           WorkerEnded, TimerFired, ExperimentInterrupted, CheckpointsSynced, MemoryRunsShort, TimeLost,
+                           Suggested, NodeJoined, NodeDraining, NodeLeft>;
 
 // ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed. They
 // carry what they need of a trial's state, which may be another one when they are carried out; its id, tag and
@@ -180,7 +185,8 @@ struct Launch {
   Metrics checkpoint_metrics = {};
   std::int64_t step = 0;  // training continues after this step
   Needs needs = {};
-  resources::Gpus gpus = {};
+  resources::Place place = {};
+  Resources machine = {};  // of its node
 };
 // Like Launch, for the trial's present worker, which waits for an answer.
 struct TakeOver {

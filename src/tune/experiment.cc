@@ -24,6 +24,9 @@ namespace {
 constexpr std::string_view kAfterResult = "after_result";
 constexpr std::string_view kAfterEnd = "after_end";
 
+// Workers of one trial that may be lost with their nodes; -1: unlimited.
+constexpr std::int64_t kMostNodeFailures = -1;
+
 // Suffix for "the worker exited ...", depending on how it exited.
 const char* when(engine::Exit::Kind kind) {
   if (kind == engine::Exit::Kind::code) return " before its training function returned";
@@ -59,8 +62,7 @@ Experiment::Experiment(Trainable trainable, TunerOptions options)
                                               .num_samples = options_.tune_config.num_samples})),
       scheduler_(options_.tune_config.scheduler.make({.seed = options_.tune_config.seed})),
       stoppers_(options_.run_config.stop, {.seed = options_.tune_config.seed, .space = options_.param_space}),
-      checkpoints_(options_.run_config.checkpoint_config),
-      resources_(Resources{.cpus = 0}) {}
+      checkpoints_(options_.run_config.checkpoint_config) {}
 
 void Experiment::handle(const Event& event, Actions& actions, const RecordedAnswers* recorded) {
   actions_ = &actions;
@@ -68,6 +70,7 @@ void Experiment::handle(const Event& event, Actions& actions, const RecordedAnsw
   std::visit([this](const auto& content) { on(content); }, event);
   if (ended_) ask_to_stop_all(trials_[*std::exchange(ended_, std::nullopt)], kAfterEnd);
   schedule();
+  say_why_trials_wait();
   delete_unneeded_checkpoints();
   actions_ = nullptr;
   recorded_ = nullptr;
@@ -146,8 +149,8 @@ void Experiment::record(DecisionKind kind, const Trial& trial, Dict data) {
 void Experiment::on(const ControllerStarted& event) {
   const bool is_restored = !trials_.empty();
   searcher_.end_asking();  // the answer to an earlier controller has not come
+  cluster_ = event.nodes.is_set() ? resources::Cluster(event.nodes) : resources::Cluster(event.resources);
   state_.resources = event.resources;
-  resources_ = resources::ResourceLedger(state_.resources);
   holders_.clear();
   state_.workers = 0;
   state_.interrupted = false;
@@ -214,7 +217,7 @@ void Experiment::drop_lost(checkpoint::CheckpointId checkpoint) {
 void Experiment::resume_errored(Trial& trial, bool anew) {
   state_.phase = Phase::running;
   trial.error.clear();
-  trial.failures = trial.restore_failures = trial.futile_attempts = 0;
+  trial.failures = trial.restore_failures = trial.node_failures = trial.futile_attempts = 0;
   if (anew) {
     trial.step = 0;
     trial.after_save.reset();
@@ -309,8 +312,10 @@ void Experiment::on(const WorkerEnded& event) {
   --state_.workers;
   Trial* trial = present(event.trial, event.attempt);
   if (trial == nullptr) return;
-  on_last_word(*trial, Failure{"the worker " + engine::to_string(event.exit) + when(event.exit.kind) +
-                               engine::output_text(event.exit)});
+  if (event.exit.kind == engine::Exit::Kind::node_lost) cluster_.drain(trial->node);  // NodeLeft follows
+  on_last_word(*trial, Failure{.cause = "the worker " + engine::to_string(event.exit) + when(event.exit.kind) +
+                                        engine::output_text(event.exit),
+                               .is_of_node = event.exit.kind == engine::Exit::Kind::node_lost});
 }
 
 void Experiment::on(const TimerFired& event) {
@@ -375,6 +380,31 @@ void Experiment::on(const Suggested& event) {
   if (accept(event.for_trial, event.values)) make_trial(event.for_trial, *event.values);
 }
 
+void Experiment::on(const NodeJoined& event) {
+  cluster_.add(event.node);
+  state_.resources = cluster_.total();
+}
+
+// Parked workers leave the node at once; those that run leave it with a report that has a checkpoint, or can have one.
+void Experiment::on(const NodeDraining& event) {
+  cluster_.drain(event.node);
+  for (const TrialIndex index : std::set(parked_)) {
+    Trial& trial = trials_[index];
+    if (trial.node != event.node) continue;
+    if (can_save(trial)) {
+      ask_to_save(trial, AfterSave::pause);
+    } else {
+      record(DecisionKind::unpark, trial);
+      tell_to_stop(trial);
+    }
+  }
+}
+
+void Experiment::on(const NodeLeft& event) {
+  cluster_.remove(event.node);
+  state_.resources = cluster_.total();
+}
+
 std::vector<checkpoint::CheckpointId> Experiment::needed_checkpoints() const {
   std::vector<checkpoint::CheckpointId> needed;
   for (const Trial& trial : trials_) {
@@ -392,6 +422,7 @@ void Experiment::on_last_word(Trial& trial, std::optional<Failure> failure) {
   if (!failure && !expected) warn_about_lost_offer(trial);
   worker_is_done(trial);
   if (failure && state_.interrupted && !expected) return postpone(trial, *failure);
+  if (failure && failure->is_of_node) return lose_node(trial, std::move(*failure));
   if (failure) return fail(trial, std::move(*failure));
   if (!expected) end(trial, TrialStatus::terminated);
 }
@@ -476,8 +507,9 @@ void Experiment::carry_out(Trial& trial, const Decision& decision) {
   follow(decision);
   if (trial.status != TrialStatus::running) return;  // an exploit paused it
   const bool goes_on = decision.kind == Decision::Kind::go_on && !state_.interrupted;
-  const bool restarts = goes_on && decision.resources && change_resources(trial, *decision.resources);
-  if (restarts) return is_saved(trial) ? restart(trial) : ask_to_save(trial, AfterSave::restart);
+  const bool is_changed = goes_on && decision.resources && change_resources(trial, *decision.resources);
+  const bool moves = goes_on && is_leaving(trial) && (is_saved(trial) || can_save(trial));
+  if (is_changed || moves) return is_saved(trial) ? restart(trial) : ask_to_save(trial, AfterSave::restart);
   if (const auto then = what_waits_for_a_checkpoint(trial, decision.kind)) return ask_to_save(trial, *then);
   switch (decision.kind) {
     case Decision::Kind::go_on:
@@ -534,7 +566,7 @@ void Experiment::on_saved(Trial& trial) {
   if (state_.phase == Phase::stopping) return end(trial, TrialStatus::terminated);
   switch (*std::exchange(trial.after_save, std::nullopt)) {
     case AfterSave::go_on:
-      return resume(trial);
+      return is_leaving(trial) && is_saved(trial) ? restart(trial) : resume(trial);
     case AfterSave::pause:
       return pause(trial);
     case AfterSave::stop:
@@ -609,10 +641,10 @@ bool Experiment::change_resources(Trial& trial, const ResourceChange& change) {
     return false;
   }
   const Resources before = *trial.held;
-  const std::optional<resources::Gpus> own = restarts ? std::nullopt : std::optional(trial.gpus);
-  resources_.release(before, trial.gpus);
-  const bool is_free = resources_.is_free(needs.total, own);
-  resources_.acquire(is_free && !restarts ? needs.total : before, trial.gpus);
+  const std::optional own = restarts ? std::nullopt : std::optional(resources::Only{trial.node, trial.gpus});
+  cluster_.release(before, trial.place());
+  const bool is_free = cluster_.is_free(needs.total, own);
+  cluster_.occupy(is_free && !restarts ? needs.total : before, trial.place());
   if (!is_free) return false;
   record(DecisionKind::resources, trial, {{"resources", cadre::to_stored(needs.total)}, {"restart", restarts}});
   trial.changed = needs == trial.needs ? std::nullopt : std::optional(needs);
@@ -622,12 +654,14 @@ bool Experiment::change_resources(Trial& trial, const ResourceChange& change) {
   return false;
 }
 
-// Continues the trial from its checkpoint with the resources that it has been given.
+// Continues the trial from its checkpoint with the resources that it has been given, or on another node, before all
+// others then.
 void Experiment::restart(Trial& trial) {
   if (state_.interrupted) return interrupt(trial);
   record(DecisionKind::restart, trial);
   tell_to_stop(trial);
   begin_waiting(trial, TrialStatus::pending);
+  if (is_leaving(trial)) set_cut_off(trial);
   actions_->push_back(state_of(trial));
 }
 
@@ -706,7 +740,7 @@ void Experiment::pause(Trial& trial) {
   take_changes_back(trial);
   begin_waiting(trial, TrialStatus::paused);
   actions_->push_back(state_of(trial));
-  if (gives_gpus_back(trial)) return tell_to_stop(trial);
+  if (gives_gpus_back(trial) || is_leaving(trial)) return tell_to_stop(trial);
   park(trial);
   const Parking& parking = options_.tune_config.parking;
   if (parking.max_workers && parked_workers() > *parking.max_workers) unpark_the_coldest();
@@ -730,13 +764,19 @@ void Experiment::set_worker(Trial& trial, WorkerState state) {
 // Returns true if one more worker may be parked without ending another.
 bool Experiment::can_park(const Trial& trial) const {
   const Parking& parking = options_.tune_config.parking;
-  return !gives_gpus_back(trial) && (!parking.max_workers || parked_workers() < *parking.max_workers);
+  return !gives_gpus_back(trial) && !is_leaving(trial) &&
+         (!parking.max_workers || parked_workers() < *parking.max_workers);
 }
 
 // Returns true if the worker, when parked, would keep GPUs from other trials, or more than it is to have.
 bool Experiment::gives_gpus_back(const Trial& trial) const {
   const double gpus = trial.held ? trial.held->gpus : trial.needs.total.gpus;
   return gpus != trial.needs.total.gpus || (gpus > 0 && !options_.tune_config.parking.with_gpus);
+}
+
+// Returns true if the worker's node drains: nothing goes on there that can go on elsewhere.
+bool Experiment::is_leaving(const Trial& trial) const {
+  return trial.worker != WorkerState::none && !cluster_.is_ready(trial.node);
 }
 
 // The worker's process stays blocked in report() until it is answered.
@@ -821,9 +861,35 @@ void Experiment::try_again(Trial& trial) {
       "Trial {} is tried again{} from {}", trial.id, delay > 0 ? fmt::format(" in {:g} s", delay) : "",
       trial.latest_checkpoint ? checkpoints_.get(*trial.latest_checkpoint).directory : std::string("the beginning"))});
   make_pending(trial);
-  if (delay == 0) return;
+  wait_before_retry(trial, delay);
+}
+
+void Experiment::wait_before_retry(Trial& trial, double delay_s) {
+  if (delay_s == 0) return;
   trial.backs_off = true;
-  actions_->push_back(StartTimer{{Timer::Kind::retry, trial.index, trial.attempt}, delay});
+  actions_->push_back(StartTimer{{Timer::Kind::retry, trial.index, trial.attempt}, delay_s});
+}
+
+// Makes a trial go on elsewhere whose worker was lost with its node, before others that wait.
+void Experiment::lose_node(Trial& trial, Failure failure) {
+  if (state_.phase == Phase::stopping) return end(trial, TrialStatus::terminated);
+  ++trial.node_failures;
+  ++trial.futile_attempts;
+  if (kMostNodeFailures >= 0 && trial.node_failures > kMostNodeFailures) {
+    failure.may_retry = false;
+    return fail(trial, std::move(failure));
+  }
+  record(DecisionKind::retry, trial,
+         {{"failures", trial.failures},
+          {"restore_failures", trial.restore_failures},
+          {"node_failures", trial.node_failures}});
+  set_aside(trial);
+  const double delay = trial.status == TrialStatus::pending ? base::retry_delay_s(trial.futile_attempts) : 0;
+  actions_->push_back(Say{fmt::format(
+      "Trial {}: {}, which is no failure of the trial. It goes on{} from {}", trial.id, failure.cause,
+      delay > 0 ? fmt::format(" in {:g} s", delay) : "",
+      trial.latest_checkpoint ? checkpoints_.get(*trial.latest_checkpoint).directory : std::string("the beginning"))});
+  wait_before_retry(trial, delay);
 }
 
 // Makes the trial start again from its latest checkpoint.
@@ -911,16 +977,18 @@ void Experiment::worker_is_done(Trial& trial) {
 
 // Acquires what the trial was given by its scheduler, or what it needs if that is not free any more.
 void Experiment::acquire_resources(Trial& trial) {
-  const std::optional<resources::Gpus> own = own_gpus(trial);
-  if (trial.changed && !resources_.is_free(trial.changed->total, own)) take_changes_back(trial);
+  const std::optional<resources::Only> own = own_place(trial);
+  if (trial.changed && !cluster_.is_free(trial.changed->total, own)) take_changes_back(trial);
   trial.held = trial.present_needs().total;
-  trial.gpus = *resources_.acquire(*trial.held, own);
+  resources::Place place = *cluster_.acquire(*trial.held, own);
+  trial.node = place.node;
+  trial.gpus = std::move(place.gpus);
   holders_.insert(trial.index);
 }
 
 void Experiment::release_resources(Trial& trial) {
   if (!trial.held) return;
-  resources_.release(*std::exchange(trial.held, std::nullopt), trial.gpus);
+  cluster_.release(*std::exchange(trial.held, std::nullopt), trial.place());
   holders_.erase(trial.index);
 }
 
@@ -957,7 +1025,7 @@ class Experiment::Runnable final : public Candidates {
   explicit Runnable(const Experiment& experiment)
       : experiment_(experiment),
         alike_(!experiment.needs_.by_config()),
-        anywhere_(alike_ && experiment.resources_.is_free(experiment.needs_.usual())) {}
+        anywhere_(alike_ && experiment.cluster_.is_free(experiment.needs_.usual())) {}
 
   bool contains(TrialIndex index) const override { return experiment_.waiting_.contains(index) && can_run(index); }
   std::optional<TrialIndex> next(TrialIndex from) const override {
@@ -970,20 +1038,20 @@ class Experiment::Runnable final : public Candidates {
   bool can_run(TrialIndex index) const {
     const Trial& trial = experiment_.trials_[index];
     if ((trial.worker != WorkerState::none && trial.worker != WorkerState::parked) || trial.backs_off) return false;
-    const std::optional<resources::Gpus> own = own_gpus(trial);
-    return own || !alike_ ? experiment_.resources_.is_free(trial.needs.total, own) : anywhere_;
+    const std::optional<resources::Only> own = experiment_.own_place(trial);
+    return own || !alike_ ? experiment_.cluster_.is_free(trial.needs.total, own) : anywhere_;
   }
 
   const Experiment& experiment_;
   bool alike_;
-  bool anywhere_;  // there is room for a trial that needs no certain GPUs
+  bool anywhere_;  // there is room for a trial that needs no certain node or GPUs
 };
 
 void Experiment::schedule() {
   if (state_.interrupted || !population_is_made()) return;
   const std::int64_t limit = options_.tune_config.max_concurrent_trials;
   while ((limit == 0 || std::ssize(holders_) < limit) && (!waiting_.empty() || trials_to_come() > 0)) {
-    const bool free = needs_.by_config() || resources_.is_free(needs_.usual());
+    const bool free = needs_.by_config() || cluster_.is_free(needs_.usual());
     if (!free && (needs_.usual().gpus <= 0 || parked_.empty())) return;
     const bool made = !free || !should_make_trial() || make_trial();
     const Runnable offered(*this);
@@ -1000,6 +1068,7 @@ void Experiment::schedule() {
       throw std::logic_error(fmt::format("the scheduler lets trial {} run, which was not offered to it", *next));
     Trial& trial = trials_[*next];
     acquire_resources(trial);
+    said_why_trials_wait_ = false;
     end_waiting(trial);
     trial.status = TrialStatus::running;
     if (trial.worker == WorkerState::none) {
@@ -1012,6 +1081,18 @@ void Experiment::schedule() {
     }
     actions_->push_back(state_of(trial));
   }
+}
+
+// Says once that nothing runs because no node has what a trial needs: one that joins may have it.
+void Experiment::say_why_trials_wait() {
+  if (!cluster_.may_change() || said_why_trials_wait_ || state_.interrupted || !holders_.empty()) return;
+  if (waiting_.empty() && trials_to_come() == 0) return;
+  if (needs_.by_config() && waiting_.empty()) return;
+  const std::string shortage =
+      cluster_.shortage(needs_.by_config() ? trials_[*waiting_.begin()].needs.total : needs_.usual());
+  if (shortage.empty()) return;
+  said_why_trials_wait_ = true;
+  actions_->push_back(Say{fmt::format("Trials wait until a node joins that has what one needs: {}", shortage)});
 }
 
 // Returns the trial to run next; empty: none of those that could.
@@ -1159,23 +1240,28 @@ bool Experiment::update_needs(Trial& trial) {
   return trial.needs == before;
 }
 
-// Returns what the machine lacks for the trial, if needs depend on the config; fit() has checked all others.
+// Returns what the machine lacks for the trial, if needs depend on the config; fit() has checked all others. In a
+// cluster a node that has it may join.
 std::string Experiment::shortage_of(const Trial& trial) const {
-  if (!needs_.by_config()) return {};
-  const std::string shortage = resources::ResourceLedger(state_.resources).shortage(trial.needs.total);
+  if (!needs_.by_config() || cluster_.may_change()) return {};
+  const std::string shortage = cluster_.shortage(trial.needs.total);
   return shortage.empty() ? "" : "it needs more than there is: " + shortage;
 }
 
-// A parked worker keeps its data on the GPUs that it used.
-std::optional<resources::Gpus> Experiment::own_gpus(const Trial& trial) {
-  return trial.worker == WorkerState::parked && !trial.gpus.empty() ? std::optional(trial.gpus) : std::nullopt;
+// A parked worker stays where it is, and keeps its data on the GPUs that it used.
+std::optional<resources::Only> Experiment::own_place(const Trial& trial) const {
+  if (trial.worker != WorkerState::parked) return std::nullopt;
+  if (trial.gpus.empty() && !cluster_.may_change()) return std::nullopt;  // anywhere on the machine
+  return resources::Only{trial.node, trial.gpus.empty() ? std::nullopt : std::optional(trial.gpus)};
 }
 
 void Experiment::launch(Trial& trial) {
   ++trial.attempt;
   ++state_.workers;
   Launch launch = start_of(trial);
-  record(DecisionKind::launch, trial, {{"attempt", trial.attempt}, {"checkpoint", launch.checkpoint}});
+  Dict data{{"attempt", trial.attempt}, {"checkpoint", launch.checkpoint}};
+  if (cluster_.may_change()) data.emplace_back("node", trial.node);
+  record(DecisionKind::launch, trial, std::move(data));
   actions_->push_back(std::move(launch));
   limit_running(trial);
 }
@@ -1200,7 +1286,8 @@ Launch Experiment::start_of(Trial& trial) {
                 .attempt = trial.attempt,
                 .config = trial.config,
                 .needs = trial.present_needs(),
-                .gpus = trial.gpus};
+                .place = trial.place(),
+                .machine = cluster_.node(trial.node).resources};
   if (trial.latest_checkpoint) {
     const checkpoint::CheckpointRecord& from = checkpoints_.get(*trial.latest_checkpoint);
     launch.checkpoint = from.directory;

@@ -19,7 +19,7 @@
 #include "cadre/tune/scheduler.h"
 #include "cadre/tune/tuner.h"
 #include "checkpoint/checkpoint_registry.h"
-#include "resources/resource_ledger.h"
+#include "resources/cluster.h"
 #include "tune/asked_searcher.h"
 #include "tune/events.h"
 #include "tune/resource_needs.h"
@@ -83,7 +83,8 @@ class Experiment final : private Population {
   const checkpoint::CheckpointRegistry& checkpoint_registry() const { return checkpoints_; }
   // Returns the number of workers that wait for their trial to be scheduled.
   std::int64_t parked_workers() const { return std::ssize(parked_); }
-  std::string resource_usage() const { return resources_.usage(); }
+  std::string resource_usage() const { return cluster_.usage(); }
+  const resources::Cluster& cluster() const { return cluster_; }
   std::string scheduler_state() const { return scheduler_->debug_string(); }
   std::string searcher_state() const { return searcher_.get().debug_string(); }
   const Searcher& searcher() const { return searcher_.get(); }  // for suggest() after AskSearcher
@@ -97,9 +98,10 @@ class Experiment final : private Population {
   };
   // State that neither follows from the options nor belongs to a trial, the scheduler, a stopper or a checkpoint.
   struct State {
-    Resources resources = {};  // of all nodes
-    std::int64_t workers = 0;  // number of processes that have not ended
-    std::int64_t pauses = 0;   // number of times a worker was parked
+    Resources resources = {};        // of all nodes
+    resources::NodeList nodes = {};  // only in a stored state; those of a cluster
+    std::int64_t workers = 0;        // number of processes that have not ended
+    std::int64_t pauses = 0;         // number of times a worker was parked
     Phase phase = Phase::running;
     bool interrupted = false;  // until the next controller begins
     bool warned = false;       // true: the first result was checked for metrics of the options
@@ -141,6 +143,9 @@ class Experiment final : private Population {
   void on(const MemoryRunsShort& event);
   void on(const TimeLost&) {}  // timers do not count lost time
   void on(const Suggested& event);
+  void on(const NodeJoined& event);
+  void on(const NodeDraining& event);
+  void on(const NodeLeft& event);
   void on_last_word(Trial& trial, std::optional<Failure> failure);
   void say_if_only_failures_are_left();
   void drop_lost(checkpoint::CheckpointId checkpoint);
@@ -170,6 +175,7 @@ class Experiment final : private Population {
   void set_worker(Trial& trial, WorkerState state);
   bool can_park(const Trial& trial) const;
   bool gives_gpus_back(const Trial& trial) const;
+  bool is_leaving(const Trial& trial) const;
   void park(Trial& trial);
   void unpark_the_coldest();
   void fail(Trial& trial, Failure failure);
@@ -181,6 +187,8 @@ class Experiment final : private Population {
   void interrupt(Trial& trial);
   void set_aside(Trial& trial);
   void postpone(Trial& trial, const Failure& failure);
+  void lose_node(Trial& trial, Failure failure);
+  void wait_before_retry(Trial& trial, double delay_s);
   void tell_to_stop(Trial& trial);
   void kill(Trial& trial, std::optional<Failure> failure);
   std::optional<double> time_left(const Trial& trial) const;
@@ -196,6 +204,7 @@ class Experiment final : private Population {
   void warn_about_text(const Trial& trial, const Metrics& metrics);
 
   void schedule();
+  void say_why_trials_wait();
   bool population_is_made();
   bool should_make_trial() const;
   bool make_trial();
@@ -209,7 +218,7 @@ class Experiment final : private Population {
   bool update_needs(Trial& trial);
   std::string shortage_of(const Trial& trial) const;
   void load_trial(TrialIndex index, const Value& saved);
-  static std::optional<resources::Gpus> own_gpus(const Trial& trial);
+  std::optional<resources::Only> own_place(const Trial& trial) const;
   std::optional<TrialIndex> next_of(const Runnable& offered);
   void set_cut_off(Trial& trial);
   void begin_waiting(Trial& trial, TrialStatus status);
@@ -229,7 +238,7 @@ class Experiment final : private Population {
   std::unique_ptr<Scheduler> scheduler_;
   StopperSet stoppers_;
   checkpoint::CheckpointRegistry checkpoints_;
-  resources::ResourceLedger resources_;
+  resources::Cluster cluster_;
   State state_;
 
   std::vector<Trial> trials_;
@@ -239,6 +248,7 @@ class Experiment final : private Population {
   std::set<TrialIndex> cut_off_;               // those of them that ran when a controller ended
   std::set<TrialIndex> holders_;               // of resources
   std::set<TrialIndex> parked_;                // whose workers are parked
+  bool said_why_trials_wait_ = false;          // since a trial began
   std::set<std::string> warned_of_text_ = {};  // metrics reported as text in this session
   Actions* actions_ = nullptr;                 // of the event being handled
   std::optional<TrialIndex> ended_ = {};       // the last trial that has ended in that event

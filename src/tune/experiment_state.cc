@@ -19,6 +19,7 @@ Value Experiment::save() const {
               .stoppers = stoppers_.save(),
               .checkpoints = checkpoints_.state(),
               .rest = state_};
+  if (cluster_.may_change()) saved.rest.nodes = cluster_.list();
   for (const TrialIndex trial : live_) saved.live.emplace(trial, save_trial(trial));
   return cadre::to_stored(saved);
 }
@@ -40,9 +41,10 @@ void Experiment::load(const Value& value, const std::function<Value(TrialIndex)>
   if (!saved.live.empty()) throw StorageError("a snapshot names trials that it does not have");
   checkpoints_.restore(std::move(saved.checkpoints));
   state_ = std::move(saved.rest);
-  resources_ = resources::ResourceLedger(state_.resources);
+  const resources::NodeList nodes = std::exchange(state_.nodes, {});
+  cluster_ = nodes.is_set() ? resources::Cluster(nodes) : resources::Cluster(state_.resources);
   for (const Trial& trial : trials_) {
-    if (trial.held) resources_.acquire(*trial.held, trial.gpus);
+    if (trial.held) cluster_.occupy(*trial.held, trial.place());
     if (trial.worker == WorkerState::parked) parked_.insert(trial.index);
   }
   std::vector<const Trial*> ended;

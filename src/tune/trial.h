@@ -9,7 +9,7 @@
 #include "cadre/tune/scheduler.h"
 #include "cadre/value.h"
 #include "checkpoint/checkpoint_registry.h"
-#include "resources/resource_ledger.h"
+#include "resources/cluster.h"
 
 namespace cadre::tune {
 
@@ -53,13 +53,14 @@ enum class AfterSave {
   go_on,
   pause,
   stop,
-  restart,  // in another process, with other resources
+  restart,  // in another process, with other resources or on another node
   decide,   // the scheduler is asked again
 };
 
 struct Failure {
   std::string cause = {};
-  bool may_retry = true;  // false: trying again cannot help
+  bool may_retry = true;    // false: trying again cannot help
+  bool is_of_node = false;  // true: the worker was lost with its node
 };
 
 // Resources of one trial.
@@ -84,6 +85,7 @@ struct Trial {
   std::string error = {};                   // of the last failure
   std::int64_t failures = 0;                // counted failures, since the trial was made or taken up again
   std::int64_t restore_failures = 0;        // since its last report
+  std::int64_t node_failures = 0;           // workers that were lost with their nodes, counted like failures
   std::int64_t futile_attempts = 0;         // consecutive failures without a new result
   bool backs_off = false;                   // true: pending, but waits for its retry timer
   bool was_cut_off = false;                 // true: pending, because it ran when the controller ended
@@ -94,6 +96,7 @@ struct Trial {
   std::optional<Needs> changed = {};   // instead of them, by the scheduler: of its worker, or of its next one
   bool untold = false;                 // true: its worker does not know yet what it has
   std::optional<Resources> held = {};  // acquired; empty: none
+  engine::NodeId node = 0;             // of its worker, or of its last one
   resources::Gpus gpus = {};           // used by its worker, also before it was parked
   std::int64_t parked_since = 0;       // the experiment's count of pauses when the worker was parked; 0: not parked
   std::optional<checkpoint::CheckpointId> started_from = {};  // reference held while the worker lives
@@ -111,6 +114,7 @@ struct Trial {
   std::optional<checkpoint::CheckpointId> latest_checkpoint = {};  // the trial continues from it; reference held
   std::int64_t checkpoints_made = 0;                               // for their names
 
+  resources::Place place() const { return {node, gpus}; }
   const Config& config_at_first() const { return first_config ? *first_config : config; }
   const Needs& present_needs() const { return changed ? *changed : needs; }
   bool ended() const {

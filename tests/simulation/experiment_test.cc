@@ -216,12 +216,29 @@ void save_before_the_first_interval(TunerOptions& options) {
           [](auto& pbt) { pbt.perturbation_interval = std::max(pbt.perturbation_interval, 3.0); });
 }
 
+// Returns nodes of which the first has what a trial needs, as `machine` has it.
+Nodes random_nodes(std::uint64_t seed, const Resources& machine) {
+  std::mt19937_64 random(seed);
+  Nodes nodes{.machines = {machine}, .changes = std::array{0.0, 0.01, 0.05}[random() % 3]};
+  for (std::uint64_t more = random() % 4; more > 0; --more) {
+    Resources other = machine;
+    other.cpus = std::array{0.5, 1.0, 2.0, 8.0}[random() % 4];
+    nodes.machines.push_back(other);
+  }
+  return nodes;
+}
+
 bool ended_well(const Trial& trial) {
   return trial.status == TrialStatus::terminated || trial.status == TrialStatus::stopped;
 }
 
 class Simulation : public ::testing::TestWithParam<Kind> {
  protected:
+  std::int64_t moves_ = 0;
+  std::int64_t nodes_lost_ = 0;
+  std::int64_t workers_lost_ = 0;
+  double most_changes_ = 1;  // of nodes
+
   // Calls `act` with many worlds, each from a seed.
   template <class Act>
   void in_many_worlds(Mishaps faults, Act act, const std::optional<FailureConfig>& failure_config = {},
@@ -246,8 +263,13 @@ class Simulation : public ::testing::TestWithParam<Kind> {
       try {
         const Trainable learner = random_trainable(random, of_a_trial);
         if (!learner.parameters.contains(kOffers)) save_before_the_first_interval(options);
-        World world(seed, options, machine, learner, faults);
+        Nodes nodes = seed % 3 == 2 ? random_nodes(seed, machine) : Nodes{};
+        nodes.changes = std::min(nodes.changes, most_changes_);
+        World world(seed, options, machine, learner, faults, nodes);
         act(world, random);
+        moves_ += world.moves;
+        nodes_lost_ += world.nodes_lost;
+        workers_lost_ += world.workers_lost;
         events += static_cast<int>(world.recorded().size());
       } catch (const std::exception& error) {
         ADD_FAILURE() << error.what();  // with the seed, which an exception would not show
@@ -274,6 +296,11 @@ TEST_P(Simulation, EveryTrialReachesItsEndAndNothingIsMissing) {
     restarts += world.restarts;
   });
   EXPECT_GT(saves, 0);
+  if (GetParam() != Kind::bandits) {  // of which there are few worlds
+    EXPECT_GT(moves_, 0);
+    EXPECT_GT(nodes_lost_, 0);
+    EXPECT_GT(workers_lost_, 0);
+  }
   EXPECT_EQ(changes > 0, GetParam() == Kind::resources);
   EXPECT_EQ(restarts > 0, GetParam() == Kind::resources);
   if (!does_exploit(GetParam())) return;
@@ -397,6 +424,7 @@ TEST_P(Simulation, FailFastEndsEverybody) {
 
 // Includes parked trials.
 TEST_P(Simulation, AnInterruptionCostsNothingWhereEveryResultCanBeSaved) {
+  most_changes_ = 0;  // a lost node costs what it had
   std::int64_t interruptions = 0;
   in_many_worlds(
       {.declines = 0.1},
@@ -452,6 +480,7 @@ TEST_P(Simulation, WhatStopsTheExperimentEndsEverybody) {
 
 // Includes trials that are parked when the experiment stops.
 TEST_P(Simulation, WhoIsStoppedWithAllOthersIsSavedFirstWhereItCanBe) {
+  most_changes_ = 0;
   std::int64_t stopped = 0;
   in_many_worlds(
       {.declines = 0.1},

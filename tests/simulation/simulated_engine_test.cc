@@ -62,15 +62,38 @@ class Sleeper final : public Behaviour {
 };
 
 TEST(SimulatedEngine, AWeekPassesAtOnce) {
-  SimulatedEngine engine({}, [](const WorkerSpec&) { return std::make_unique<Sleeper>(); });
+  SimulatedEngine engine(Resources{}, [](const WorkerSpec&) { return std::make_unique<Sleeper>(); });
   for (WorkerId worker = 1; worker <= 10'000; ++worker) engine.start(worker, {});
   EXPECT_EQ(engine.wait(std::nullopt).size(), 20'000u);
   EXPECT_EQ(engine.now().time_since_epoch(), std::chrono::hours(24 * 7));
   EXPECT_EQ(engine.workers(), 0u);
 }
 
+TEST(SimulatedEngine, WorkersOfANodeThatLeavesAreLostBeforeItIsGone) {
+  SimulatedEngine engine({{.id = 1}, {.id = 2}}, [](const WorkerSpec&) { return std::make_unique<Sleeper>(); });
+  engine.start(7, {.assignment = {}, .node = 1});
+  engine.start(8, {.assignment = {}, .node = 2});
+  engine.leave(1, std::chrono::hours(1));
+  const std::vector<Event> events = engine.wait(std::nullopt);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(std::get<Exited>(events[0]).worker, 7u);
+  EXPECT_EQ(std::get<Exited>(events[0]).exit.kind, Exit::Kind::node_lost);
+  EXPECT_EQ(std::get<NodeLeft>(events[1]).node, 1u);
+  EXPECT_EQ(engine.nodes(), (std::vector<Node>{{.id = 2}}));
+  engine.start(9, {.assignment = {}, .node = 1});
+  EXPECT_EQ(std::get<Exited>(engine.wait(std::nullopt).at(0)).exit.kind, Exit::Kind::node_lost);
+}
+
+TEST(SimulatedEngine, ANodeIsThereOnceItHasJoined) {
+  SimulatedEngine engine(std::vector<Node>(), [](const WorkerSpec&) { return std::make_unique<Sleeper>(); });
+  engine.join({.id = 3, .resources = {.cpus = 2}}, std::chrono::hours(1));
+  EXPECT_EQ(engine.resources().cpus, 0);
+  EXPECT_EQ(std::get<NodeJoined>(engine.wait(std::nullopt).at(0)).node.id, 3u);
+  EXPECT_EQ(engine.resources().cpus, 2);
+}
+
 TEST(SimulatedEngine, WaitingForNothingIsNoticed) {
-  SimulatedEngine engine({}, [](const WorkerSpec&) { return std::make_unique<Sleeper>(); });
+  SimulatedEngine engine(Resources{}, [](const WorkerSpec&) { return std::make_unique<Sleeper>(); });
   EXPECT_THROW(engine.wait(std::nullopt), std::logic_error);
 }
 

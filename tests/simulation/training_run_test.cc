@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "checkpoint/checkpoint_files.h"
+#include "train/assignment.h"
 #include "train/report_barrier.h"
 #include "train/run.h"
 
@@ -28,8 +29,10 @@ constexpr std::int64_t kSteps = 30;
 // A controller without processes: in each step a random rank acts.
 class World {
  public:
-  World(std::uint64_t seed, TrainerOptions options, double failures, bool has_parent)
+  World(std::uint64_t seed, TrainerOptions options, double failures, bool has_parent, bool has_nodes = false)
       : random_(seed),
+        node_random_(seed),
+        has_nodes_(has_nodes),
         options_(std::move(options)),
         failures_(failures),
         has_parent_(has_parent),
@@ -43,7 +46,7 @@ class World {
       while (!forwards_.empty()) end_forward();  // results are forwarded in the turn that decides them
       return false;
     }
-    if (see_other_resources()) return true;
+    if (has_nodes_ ? change_nodes() : see_other_resources()) return true;
     if (!forwards_.empty() && (workers_.empty() || all_wait() || random_() % 3 == 0)) {
       end_forward();
     } else if (is_any_validator_busy() && (workers_.empty() || all_wait() || random_() % 4 == 0)) {
@@ -90,6 +93,8 @@ class World {
   std::map<std::string, std::int64_t> retries_of = {};  // by kind
   std::int64_t failed_uploads = 0;
   std::int64_t resizes = 0;
+  std::int64_t moves = 0;  // groups that have left nodes that drained
+  std::int64_t nodes_lost = 0;
   bool may_lose_checkpoints = false;
   std::int64_t parent_ends_at = 0;  // step; 0: never
   bool has_parent() const { return has_parent_; }
@@ -111,9 +116,12 @@ class World {
     bool hangs = false;
     bool has_timeout = false;
     bool silent = false;  // it has sent its last message, or was killed
+    engine::NodeId node = 0;
   };
 
   void begin() {
+    cpus_.clear();
+    ready_.clear();
     workers_.clear();
     validators_.clear();
     timers_.clear();
@@ -129,7 +137,95 @@ class World {
     }
     for (const checkpoint::CheckpointId lost : started.lost_checkpoints) validations_.erase(existing_.at(lost));
     started.machine = machine();
+    started.nodes.may_change = has_nodes_;
+    for (std::int64_t cpus = has_nodes_ ? capacity_ + spare_cpus_ : 0; cpus > 0;
+         cpus -= static_cast<std::int64_t>(cpus_.rbegin()->second))
+      started.nodes.nodes.push_back(make_node());
     handle(started);
+  }
+
+  engine::Node make_node() {
+    const auto cpus = static_cast<double>(1 + node_random_() % 3);
+    const engine::NodeId id = next_node_++;
+    cpus_[id] = cpus;
+    ready_.insert(id);
+    return {.id = id, .name = "node" + std::to_string(id), .resources = {.cpus = cpus}};
+  }
+
+  // Lets a node join, drain or leave. Without failures a node leaves when nothing runs there.
+  bool change_nodes() {
+    const bool starves = workers_.empty() && validators_.empty() && timers_.empty() && uploads_.empty();
+    if (node_random_() % 24 != 0 && !starves) return false;
+    if (starves || (node_random_() % 2 == 0 && cpus_.size() < 8)) {
+      handle(NodeJoined{make_node()});
+      return true;
+    }
+    if (cpus_.empty()) return false;
+    const engine::NodeId node =
+        std::next(cpus_.begin(), static_cast<std::ptrdiff_t>(node_random_() % cpus_.size()))->first;
+    if (ready_.contains(node) && (failures_ == 0 || node_random_() % 2 == 0)) {
+      ready_.erase(node);
+      handle(NodeDraining{.node = node});
+    } else if (failures_ > 0 || !is_in_use(node)) {
+      lose(node);
+    }
+    return true;
+  }
+
+  bool is_in_use(engine::NodeId node) const {
+    return std::ranges::any_of(workers_, [&](const auto& worker) { return node_of(worker.first) == node; }) ||
+           std::ranges::any_of(validators_, [&](const auto& validator) { return validator.second.node == node; });
+  }
+  engine::NodeId node_of(Rank rank) const { return places_.at(static_cast<std::size_t>(rank)).node; }
+
+  void lose(engine::NodeId node) {
+    const engine::Exit lost{engine::Exit::Kind::node_lost, 0, {}};
+    const std::int64_t attempt = run_->attempt();
+    std::vector<Rank> ranks;
+    for (const auto& [rank, worker] : workers_) {
+      if (node_of(rank) == node) ranks.push_back(rank);
+    }
+    std::vector<Validator> validators;
+    for (const auto& [id, validator] : validators_) {
+      if (validator.node == node) validators.push_back(validator);
+    }
+    if (!ranks.empty()) ++nodes_lost;
+    ready_.erase(node);
+    const bool fails = run_->status() == RunStatus::failing;  // for another reason
+    const std::int64_t failures = retries_of["function"];
+    for (const Validator& validator : validators) {
+      validators_.erase(validator.checkpoint);
+      handle(ValidatorEnded{validator.checkpoint, validator.attempt, lost});
+    }
+    for (const Rank rank : ranks) {
+      workers_.erase(rank);
+      handle(WorkerEnded{rank, attempt, lost});
+    }
+    cpus_.erase(node);
+    handle(NodeLeft{.node = node});
+    EXPECT_TRUE(fails || retries_of["function"] == failures) << "the loss of a node counts as the function's failure";
+  }
+
+  // Checks that nothing was placed on a node that is not ready, and that no node has more than it can.
+  void check_node(engine::NodeId placed_on) {
+    EXPECT_TRUE(ready_.contains(placed_on)) << "placed on node " << placed_on;
+    std::map<engine::NodeId, double> used;
+    for (const auto& [rank, worker] : workers_) ++used[node_of(rank)];
+    for (const auto& [id, validator] : validators_) ++used[validator.node];
+    for (const auto& [node, cpus] : used) EXPECT_LE(cpus, cpus_.at(node)) << "on node " << node;
+  }
+
+  void check_group(const LaunchGroup& group) {
+    std::set<engine::NodeId> nodes;
+    for (Rank rank = 0; rank < group.workers; ++rank) {
+      check_node(node_of(rank));
+      nodes.insert(node_of(rank));
+      const worker::GroupPlace place = place_of(group, rank);
+      EXPECT_EQ(place.num_nodes, std::ssize(group.machines));
+      EXPECT_EQ(place.node_rank, std::ssize(nodes) - 1) << "ranks of a node are consecutive";
+      EXPECT_EQ(place.local_rank == 0, rank == 0 || node_of(rank - 1) != node_of(rank));
+    }
+    EXPECT_EQ(nodes.size(), group.machines.size());
   }
 
   bool see_other_resources() {
@@ -159,7 +255,7 @@ class World {
   }
 
   void act(Validator& validator) {
-    const auto [checkpoint, attempt, hangs, has_timeout, silent] = validator;
+    const auto [checkpoint, attempt, hangs, has_timeout, silent, node] = validator;
     if (silent || chance(failures_ * 5)) {
       validators_.erase(checkpoint);
       return handle(ValidatorEnded{checkpoint, attempt, {engine::Exit::Kind::signal, SIGKILL, {}}});
@@ -349,9 +445,11 @@ class World {
       ASSERT_TRUE(existing_.contains(validator->id));
       const Validator started{.checkpoint = validator->id,
                               .attempt = validator->attempt,
-                              .has_timeout = validator->wanted.timeout_s.has_value()};
+                              .has_timeout = validator->wanted.timeout_s.has_value(),
+                              .node = validator->place.node};
       ASSERT_TRUE(validators_.emplace(validator->id, started).second) << "two validators of one checkpoint";
       ASSERT_LE(std::ssize(validators_), options_.validation.max_in_flight.value_or(1000));
+      if (has_nodes_) return check_node(validator->place.node);
       ASSERT_LE(std::ssize(validators_) + std::ssize(workers_), capacity_ + spare_cpus_)
           << "more than the machine has: " << workers_.size() << " workers, " << validators_.size()
           << " validators, room for " << capacity_ << " and " << spare_cpus_ << ", status "
@@ -364,7 +462,9 @@ class World {
       const WorkerRange& range = options_.scaling_config.num_workers;
       ASSERT_EQ(group->workers, run_->world_size());
       ASSERT_TRUE(group->workers >= range.min && group->workers <= range.max) << group->workers;
-      if (range.is_elastic()) {
+      places_ = group->places;
+      ASSERT_EQ(std::ssize(places_), group->workers) << "half a gang";
+      if (range.is_elastic() && !has_nodes_) {
         ASSERT_LE(group->workers, capacity_);
       }
       if (std::exchange(resizes_, false)) {
@@ -375,11 +475,12 @@ class World {
       started_from_ = group->checkpoint;
       told_.clear();
       for (Rank rank = 0; rank < group->workers; ++rank) workers_[rank] = Worker{.step = group->step};
+      barrier_.begin(group->attempt, group->workers, {});
+      if (has_nodes_) return check_group(*group);
       ASSERT_LE(std::ssize(validators_) + std::ssize(workers_), capacity_ + spare_cpus_)
           << "more than the machine has: " << workers_.size() << " workers, " << validators_.size()
           << " validators, room for " << capacity_ << " and " << spare_cpus_ << ", status "
           << to_string(run_->status());
-      barrier_.begin(group->attempt, group->workers, {});
     } else if (const auto* answer = std::get_if<AnswerGroup>(&action)) {
       if (run_->is_present(answer->attempt) || run_->status() == RunStatus::resizing) {
         for (const ForwardResult& result : forwards_)
@@ -423,6 +524,11 @@ class World {
       if (decision->kind == DecisionKind::resize) {
         resizes_ = true;
         ++resizes;
+        moves +=
+            std::ranges::any_of(places_, [&](const resources::Place& one) { return !ready_.contains(one.node); }) &&
+                    has_nodes_
+                ? 1
+                : 0;
       }
       if (decision->kind == DecisionKind::finish_validation)
         ++validations_[Config(decision->data).get<std::string>("checkpoint")];
@@ -433,6 +539,12 @@ class World {
   }
 
   std::mt19937_64 random_;
+  std::mt19937_64 node_random_;
+  bool has_nodes_;
+  engine::NodeId next_node_ = 0;
+  std::map<engine::NodeId, double> cpus_;  // of present nodes
+  std::set<engine::NodeId> ready_;         // of them
+  std::vector<resources::Place> places_;   // of the present or last group
   TrainerOptions options_;
   double failures_;
   bool has_parent_;
@@ -489,7 +601,10 @@ void in_many_worlds(double failures, std::int64_t max_failures, Parent parent, A
     std::mt19937_64 random(seed);
     try {
       const bool has_parent = parent == Parent::always || (parent == Parent::sometimes && seed % 3 == 0);
-      World world(seed, random_options(random, max_failures), failures, has_parent);
+      TrainerOptions options = random_options(random, max_failures);
+      const bool has_nodes = seed % 3 == 1;
+      if (has_nodes && seed % 2 == 0) options.scaling_config.placement_strategy = PlacementStrategy::spread;
+      World world(seed, std::move(options), failures, has_parent, has_nodes);
       act(world, random);
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
@@ -512,6 +627,7 @@ void expect_whole(const World& world) {
 
 TEST(TrainingRunSimulation, WithoutFailuresEveryReportIsShownOnce) {
   std::int64_t resizes = 0;
+  std::int64_t moves = 0;
   std::size_t validations = 0;
   in_many_worlds(0, 0, Parent::sometimes, [&](World& world, std::mt19937_64&) {
     world.run_to_the_end();
@@ -519,21 +635,26 @@ TEST(TrainingRunSimulation, WithoutFailuresEveryReportIsShownOnce) {
     EXPECT_EQ(world.run().attempt(), 1 + world.resizes);
     EXPECT_TRUE(world.leftovers().empty()) << *world.leftovers().begin();
     resizes += world.resizes;
+    moves += world.moves;
     validations += world.validations().size();
   });
   EXPECT_GT(resizes, 0);
+  EXPECT_GT(moves, 0);
   EXPECT_GT(validations, 0u);
 }
 
 TEST(TrainingRunSimulation, WhateverFailsItGoesOnFromItsLastCheckpoint) {
   std::int64_t retries = 0;
   std::int64_t failed_uploads = 0;
+  std::int64_t nodes_lost = 0;
   in_many_worlds(0.01, -1, Parent::sometimes, [&](World& world, std::mt19937_64&) {
     world.run_to_the_end();
     expect_whole(world);
     retries += world.retries;
     failed_uploads += world.failed_uploads;
+    nodes_lost += world.nodes_lost;
   });
+  EXPECT_GT(nodes_lost, 0);
   EXPECT_GT(retries, 0);
   EXPECT_GT(failed_uploads, 0);
 }

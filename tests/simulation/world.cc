@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <ranges>
 
 #include "base/json.h"
 #include "tune/searcher_thread.h"
@@ -91,23 +93,41 @@ std::string state_of(const Experiment& experiment) {
 
 }  // namespace
 
-World::World(std::uint64_t seed, TunerOptions options, Resources machine, Trainable trainable, Mishaps faults)
+World::World(std::uint64_t seed, TunerOptions options, Resources machine, Trainable trainable, Mishaps faults,
+             Nodes nodes)
     : random_(seed),
       trainable_(std::move(trainable)),
       options_(std::move(options)),
       resources_(std::move(machine)),
-      faults_(faults) {
+      faults_(faults),
+      nodes_(std::move(nodes)),
+      node_random_(seed) {
   experiment_ = std::make_unique<Experiment>(trainable_, options_);
   begin();
 }
 
 void World::begin(ControllerStarted::Errored errored) {
+  std::vector<engine::Node> nodes;
+  for (const Resources& machine : nodes_.machines)
+    nodes.push_back({.id = next_node_++, .name = fmt::format("node{}", next_node_), .resources = machine});
+  if (nodes.empty()) nodes.push_back({.resources = resources_});
   engine_ = std::make_unique<engine::simulated::SimulatedEngine>(
-      resources_, [this](const engine::WorkerSpec& spec) { return make_behaviour(spec); });
+      nodes, [this](const engine::WorkerSpec& spec) { return make_behaviour(spec); });
+  present_.clear();
+  ready_.clear();
+  doomed_.clear();
+  node_of_.clear();
+  late_.clear();
+  joining_ = 0;
+  for (const engine::Node& node : nodes) {
+    present_.emplace(node.id, node.resources);
+    ready_.insert(node.id);
+  }
   timers_ = {};
   asked_.reset();
   alive_.clear();
-  ControllerStarted started{.resources = resources_, .errored = errored};
+  ControllerStarted started{
+      .resources = engine_->resources(), .errored = errored, .nodes = resources::node_list(engine_->nodes())};
   for (const auto& [id, directory] : existing_) {
     if (std::uniform_real_distribution(0.0, 1.0)(random_) < faults_.loses_checkpoint)
       started.lost_checkpoints.push_back(id);
@@ -135,8 +155,33 @@ bool World::step() {
   for (engine::Event& event : engine_->wait(timeout)) {
     if (auto* exited = std::get_if<engine::Exited>(&event)) {
       alive_.erase(exited->worker);
-      handle(WorkerEnded{static_cast<TrialIndex>(exited->worker >> 32),
-                         static_cast<std::int64_t>(exited->worker & 0xffffffff), exited->exit});
+      const WorkerEnded ended{static_cast<TrialIndex>(exited->worker >> 32),
+                              static_cast<std::int64_t>(exited->worker & 0xffffffff), exited->exit};
+      const Trial before = experiment_->trials().at(ended.trial);
+      handle(ended);
+      if (exited->exit.kind == engine::Exit::Kind::node_lost) check_node_lost(ended, before);
+      continue;
+    }
+    if (const auto* joined = std::get_if<engine::NodeJoined>(&event)) {
+      --joining_;
+      present_.emplace(joined->node.id, joined->node.resources);
+      ready_.insert(joined->node.id);
+      handle(*joined);
+      continue;
+    }
+    if (const auto* draining = std::get_if<engine::NodeDraining>(&event)) {
+      ready_.erase(draining->node);
+      handle(*draining);
+      continue;
+    }
+    if (const auto* left = std::get_if<engine::NodeLeft>(&event)) {
+      ++nodes_lost;
+      ready_.erase(left->node);
+      present_.erase(left->node);
+      doomed_.erase(left->node);
+      for (const engine::WorkerId worker : alive_)
+        EXPECT_TRUE(node_of_.at(worker) != left->node || late_.contains(worker)) << "it runs on";
+      handle(*left);
       continue;
     }
     auto& [worker, message] = std::get<engine::Received>(event);
@@ -166,7 +211,40 @@ bool World::step() {
     if (experiment_->awaits(timer)) handle(TimerFired{timer});
   }
   if (std::uniform_real_distribution(0.0, 1.0)(random_) < faults_.lacks_memory) handle(MemoryRunsShort{});
+  if (std::uniform_real_distribution(0.0, 1.0)(node_random_) < nodes_.changes) change_nodes();
   return true;
+}
+
+// Lets a node join, drain or leave. There is always one that stays or will join, which has room for a trial.
+void World::change_nodes() {
+  const auto soon = [this] { return std::chrono::milliseconds(node_random_() % 200); };
+  const auto join = [&](const Resources& machine) {
+    engine_->join({.id = next_node_++, .name = fmt::format("node{}", next_node_), .resources = machine}, soon());
+    ++joining_;
+  };
+  if (node_random_() % 2 == 0) {
+    if (present_.size() < 8) join(nodes_.machines[node_random_() % nodes_.machines.size()]);
+    return;
+  }
+  std::vector<engine::NodeId> staying;
+  std::ranges::set_difference(present_ | std::views::keys, doomed_, std::back_inserter(staying));
+  if (staying.empty()) return;
+  const engine::NodeId node = staying[node_random_() % staying.size()];
+  if (joining_ == 0 || staying.size() == 1) join(nodes_.machines.front());
+  doomed_.insert(node);
+  const auto after = soon();
+  if (node_random_() % 3 != 0) engine_->drain(node, after);
+  engine_->leave(node, after + soon());
+}
+
+// Checks that the loss of a node counts as no failure of the trial, and ends none.
+void World::check_node_lost(const WorkerEnded& event, const Trial& before) const {
+  const Trial& trial = experiment_->trials().at(event.trial);
+  ASSERT_EQ(trial.failures, before.failures) << trial.id;
+  ASSERT_EQ(trial.restore_failures, before.restore_failures) << trial.id;
+  if (before.worker != WorkerState::killed) {
+    ASSERT_TRUE(trial.status != TrialStatus::error || before.status == TrialStatus::error) << trial.error;
+  }
 }
 
 void World::kill_controller() {
@@ -253,7 +331,11 @@ void World::perform(const Action& action) {
     if (made->kind == DecisionKind::save) ++saves;
     if (made->kind == DecisionKind::take_over) ++takeovers;
     if (made->kind == DecisionKind::resources) ++changes;
-    if (made->kind == DecisionKind::restart) ++restarts;
+    if (made->kind == DecisionKind::restart)
+      ready_.contains(experiment_->trials().at(made->trial).node) ? ++restarts : ++moves;
+    if (made->kind == DecisionKind::resume || made->kind == DecisionKind::take_over)
+      ASSERT_TRUE(ready_.contains(experiment_->trials().at(made->trial).node)) << made->trial << " goes on there";
+    if (made->kind == DecisionKind::retry && made->data.size() == 3) ++workers_lost;
     if (made->kind == DecisionKind::exploit) check_exploit(*made);
     if (made->kind == DecisionKind::resume_errored && made->data.at(0).second.get<bool>()) shown_[made->trial] = 0;
   } else if (const auto* committed = std::get_if<CommitCheckpoint>(&action)) {
@@ -286,8 +368,15 @@ void World::perform(const Action& action) {
     ASSERT_EQ(launch->attempt, ++attempts_[launch->trial]) << "attempts of trial " << launch->trial;
     for (const engine::WorkerId worker : alive_) ASSERT_NE(worker >> 32, launch->trial) << "it has a worker";
     alive_.insert(worker_id(launch->trial, launch->attempt));
-    engine_->start(worker_id(launch->trial, launch->attempt),
-                   {.assignment = {"learner", learner_start(*launch)}, .directory = {}, .cpus = 1});
+    node_of_[worker_id(launch->trial, launch->attempt)] = launch->place.node;
+    ASSERT_TRUE(ready_.contains(launch->place.node)) << launch->trial << " on node " << launch->place.node;
+    ASSERT_EQ(launch->machine, present_.at(launch->place.node));
+    const std::vector<engine::Node> there = engine_->nodes();
+    if (std::ranges::find(there, launch->place.node, &engine::Node::id) == there.end())
+      late_.insert(worker_id(launch->trial, launch->attempt));
+    engine_->start(
+        worker_id(launch->trial, launch->attempt),
+        {.assignment = {"learner", learner_start(*launch)}, .node = launch->place.node, .directory = {}, .cpus = 1});
   } else if (const auto* take_over = std::get_if<TakeOver>(&action)) {
     const Launch& start = take_over->start;
     check_start(start);
@@ -384,14 +473,19 @@ void World::check_end() const {
 }
 
 void World::check() const {
-  double cpus = 0;  // in use
+  std::map<engine::NodeId, double> cpus;  // in use
   std::int64_t parked = 0;
-  std::map<int, double> gpus;  // in use, by number
+  std::map<std::pair<engine::NodeId, int>, double> gpus;  // in use, by node and number
   const checkpoint::CheckpointRegistry& registry = experiment_->checkpoint_registry();
   for (const Trial& trial : experiment_->trials()) {
-    cpus += trial.held ? trial.held->cpus : 0;
+    if (trial.held) {
+      ASSERT_TRUE(present_.contains(trial.node) || late_.contains(worker_id(trial.index, trial.attempt)))
+          << trial.id << " has what left with node " << trial.node;
+      cpus[trial.node] += trial.held->cpus;
+    }
     parked += trial.worker == WorkerState::parked ? 1 : 0;
-    for (const int gpu : trial.held ? trial.gpus : resources::Gpus()) gpus[gpu] += std::min(1.0, trial.held->gpus);
+    for (const int gpu : trial.held ? trial.gpus : resources::Gpus())
+      gpus[{trial.node, gpu}] += std::min(1.0, trial.held->gpus);
     ASSERT_NE(trial.worker, WorkerState::waiting) << trial.id << " waits, and its report was handled";
     ASSERT_EQ(trial.parked_since > 0, trial.worker == WorkerState::parked) << trial.id;
     if (trial.worker == WorkerState::parked) {
@@ -421,13 +515,15 @@ void World::check() const {
       ASSERT_NO_THROW(registry.get(*trial.latest_checkpoint)) << trial.id;
     }
   }
-  ASSERT_LE(cpus, resources_.cpus);
+  for (const auto& [node, used] : cpus) {
+    if (present_.contains(node)) ASSERT_LE(used, present_.at(node).cpus);
+  }
   ASSERT_EQ(parked, experiment_->parked_workers());
   if (const auto& most = options_.tune_config.parking.max_workers) {
     ASSERT_LE(parked, *most);
   }
   for (const auto& [gpu, used] : gpus) {
-    ASSERT_LT(gpu, resources_.gpus);
+    if (present_.contains(gpu.first)) ASSERT_LT(gpu.second, present_.at(gpu.first).gpus);
     ASSERT_LE(used, 1.0001);
   }
 }

@@ -34,9 +34,16 @@ struct Mishaps {
   double declines = 0;          // of a trainable class, to continue with another config
 };
 
+// The nodes of a world.
+struct Nodes {
+  std::vector<Resources> machines = {};  // of the first ones, and of any that join; empty: one machine
+  double changes = 0;                    // nodes that join, drain or leave, as a probability per step
+};
+
 class World {
  public:
-  World(std::uint64_t seed, TunerOptions options, Resources machine, Trainable trainable, Mishaps faults);
+  World(std::uint64_t seed, TunerOptions options, Resources machine, Trainable trainable, Mishaps faults,
+        Nodes nodes = {});
 
   // Handles the next events. Returns false when the experiment is finished.
   bool step();
@@ -64,10 +71,15 @@ class World {
   std::int64_t takeovers = 0;
   std::int64_t changes = 0;   // of resources
   std::int64_t restarts = 0;  // with other resources
+  std::int64_t moves = 0;     // of trials whose nodes drain
+  std::int64_t nodes_lost = 0;
+  std::int64_t workers_lost = 0;  // with their nodes
 
  private:
   void begin(ControllerStarted::Errored errored = ControllerStarted::Errored::leave);
   void replay();
+  void change_nodes();
+  void check_node_lost(const WorkerEnded& event, const Trial& before) const;
   void handle(const Event& event);
   void take_snapshot();
   void perform(const Action& action);
@@ -85,6 +97,15 @@ class World {
   TunerOptions options_;
   Resources resources_;
   Mishaps faults_;
+  Nodes nodes_;
+  std::mt19937_64 node_random_;
+  engine::NodeId next_node_ = 0;
+  std::map<engine::NodeId, Resources> present_ = {};  // nodes, as the experiment was told
+  std::set<engine::NodeId> ready_ = {};               // of them
+  std::set<engine::NodeId> doomed_ = {};              // of them: will leave
+  std::int64_t joining_ = 0;
+  std::map<engine::WorkerId, engine::NodeId> node_of_ = {};
+  std::set<engine::WorkerId> late_ = {};  // started on nodes that had left, which the experiment was not told yet
   std::unique_ptr<Experiment> experiment_;
   std::unique_ptr<engine::simulated::SimulatedEngine> engine_;
   std::vector<Event> recorded_;

@@ -31,6 +31,18 @@ class Driver {
       : experiment_(with_resources(Trainable("f"), of_a_trial), std::move(options)) {
     decided = feed(ControllerStarted{machine});
   }
+  // On the nodes of a cluster, "a" with number 0, "b" with 1, …
+  Driver(TunerOptions options, const std::vector<Resources>& machines, const Resources& of_a_trial = {},
+         const Trainable& trainable = Trainable("f"))
+      : experiment_(with_resources(trainable, of_a_trial), std::move(options)) {
+    ControllerStarted started{.nodes = {.may_change = true}};
+    for (const Resources& machine : machines) {
+      const auto id = static_cast<engine::NodeId>(started.nodes.nodes.size());
+      started.nodes.nodes.push_back(
+          {.id = id, .name = std::string(1, static_cast<char>('a' + id)), .resources = machine});
+    }
+    decided = feed(started);
+  }
 
   std::vector<std::string> feed(const Event& event) {
     actions.clear();

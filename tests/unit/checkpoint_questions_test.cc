@@ -98,7 +98,7 @@ TEST_F(CheckpointQuestionsTest, WaitForValidationsWhereTheyAskForThem) {
   EXPECT_EQ(replies[0].caller.worker, 8u);
   EXPECT_EQ(to_checkpoint_entries(replies[0].reply.content).at(0).status, ReportedCheckpointStatus::pending_validation);
 
-  validations.start(resources::ResourceLedger({.cpus = 1}), checkpoints, actions);
+  validations.start(resources::Cluster(Resources{.cpus = 1}), checkpoints, actions);
   validations.returned({.checkpoint = 1, .attempt = 1, .metrics = {{"step", 10}, {"accuracy", 0.5}}}, checkpoints,
                        actions);
   const auto later = questions.take_replies(checkpoints, validations, lack, interrupted, kNow);

@@ -85,6 +85,137 @@ TEST(Experiment, AnEndWithoutTheFunctionsWordIsAFailure) {
   EXPECT_EQ(driver.trial(0).error, "the worker exited with code 0 before its training function returned");
 }
 
+const engine::Exit kNodeLost{engine::Exit::Kind::node_lost, 0, {}};
+
+std::vector<engine::NodeId> nodes_of_launches(const Driver& driver) {
+  std::vector<engine::NodeId> nodes;
+  for (const Launch* launch : driver.all<Launch>()) nodes.push_back(launch->place.node);
+  return nodes;
+}
+
+TEST(Experiment, TrialsRunOnTheNodesThatHaveRoom) {
+  Driver driver(fifo(4), {{.cpus = 1}, {.cpus = 2}});
+  EXPECT_THAT(nodes_of_launches(driver), ElementsAre(0, 1, 1));
+  EXPECT_EQ(driver.all<Launch>()[1]->machine, (Resources{.cpus = 2}));
+  EXPECT_THAT(driver.feed(NodeJoined{{.id = 7, .name = "c", .resources = {.cpus = 1}}}), ElementsAre("launch 3"));
+  EXPECT_THAT(nodes_of_launches(driver), ElementsAre(7));
+}
+
+TEST(Experiment, TheLossOfANodeIsNoFailureOfItsTrials) {
+  Driver driver(fifo(3), {{.cpus = 1}, {.cpus = 2}});
+  driver.report(0, at(1, 0.5), ".reporting_1");
+  EXPECT_THAT(driver.feed(WorkerEnded{0, 1, kNodeLost}), ElementsAre("retry 0"));  // max_failures is 0
+  EXPECT_THAT(driver.feed(NodeLeft{0}), IsEmpty());
+  EXPECT_EQ(driver.trial(0).failures, 0);
+  EXPECT_EQ(driver.trial(0).node_failures, 1);
+  EXPECT_EQ(driver.trial(0).status, TrialStatus::pending);
+  EXPECT_EQ(driver.trial(1).status, TrialStatus::running);
+  EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), ElementsAre("end 1", "launch 0"));
+  EXPECT_EQ(driver.all<Launch>().at(0)->step, 1);
+}
+
+// The workers' ends are told before the node's.
+TEST(Experiment, NothingBeginsOnANodeOfWhichAWorkerWasLost) {
+  Driver driver(fifo(2), {{.cpus = 2}});
+  EXPECT_THAT(driver.feed(WorkerEnded{0, 1, kNodeLost}), ElementsAre("retry 0"));
+  EXPECT_THAT(driver.feed(NodeJoined{{.id = 1, .name = "b", .resources = {.cpus = 1}}}), ElementsAre("launch 0"));
+}
+
+TEST(Experiment, WhoLosesNodesAndMakesProgressDoesNotBackOff) {
+  Driver driver(fifo(1), {{.cpus = 1}});
+  const auto lose_node = [&](std::int64_t attempt) {
+    std::vector<std::string> decisions = driver.feed(WorkerEnded{0, attempt, kNodeLost});
+    const std::vector<std::string> more = driver.feed(
+        NodeJoined{{.id = static_cast<engine::NodeId>(attempt), .name = "another", .resources = {.cpus = 1}}});
+    decisions.insert(decisions.end(), more.begin(), more.end());
+    return decisions;
+  };
+  for (std::int64_t attempt = 1; attempt < 6; ++attempt) {
+    driver.report(0, at(attempt, 0.5), ".reporting_1");
+    EXPECT_THAT(lose_node(attempt), ElementsAre("retry 0", "launch 0"));
+  }
+  EXPECT_THAT(lose_node(6), ElementsAre("retry 0", "launch 0"));
+  EXPECT_THAT(lose_node(7), ElementsAre("retry 0"));
+  EXPECT_TRUE(driver.trial(0).backs_off);
+}
+
+TEST(Experiment, APausedTrialWhoseNodeIsLostStaysPausedAndGoesOnElsewhere) {
+  Driver driver(pbt(3), {{.cpus = 1}, {.cpus = 1}});
+  EXPECT_THAT(driver.report(0, at(2, 0.2), ".reporting"), ElementsAre("pause 0", "launch 2"));
+  EXPECT_THAT(driver.feed(WorkerEnded{0, 1, kNodeLost}), ElementsAre("retry 0"));
+  EXPECT_EQ(driver.trial(0).status, TrialStatus::paused);
+  driver.feed(WorkerEnded{2, 1, kNodeLost});
+  driver.feed(NodeLeft{0});
+  EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), ElementsAre("end 1", "launch 2"));  // it ran
+  EXPECT_THAT(driver.feed(FunctionReturned{2, 2}), ElementsAre("end 2", "launch 0"));
+}
+
+TEST(Experiment, AParkedTrialGoesOnOnItsOwnNode) {
+  Driver driver(pbt(3), {{.cpus = 1}, {.cpus = 1}});
+  driver.report(0, at(2, 0.2), ".reporting");                              // on node 0, where trial 2 begins
+  EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), ElementsAre("end 1"));  // node 1 is free
+  EXPECT_EQ(driver.trial(0).worker, WorkerState::parked);
+  EXPECT_THAT(driver.feed(FunctionReturned{2, 1}), ElementsAre("end 2", "resume 0"));
+}
+
+TEST(Experiment, OnANodeThatDrainsNothingBeginsAndASavedTrialLeaves) {
+  Driver driver(fifo(3), {{.cpus = 1}, {.cpus = 1}});
+  EXPECT_THAT(driver.feed(NodeDraining{.node = 0}), IsEmpty());
+  EXPECT_THAT(driver.report(0, at(1, 0.5)), IsEmpty());  // it would lose this result
+  EXPECT_EQ(driver.all<AnswerReport>().at(0)->verdict, channel::Verdict::go_on);
+  EXPECT_THAT(driver.report(0, at(2, 0.5), ".reporting"), ElementsAre("restart 0"));
+  EXPECT_EQ(driver.all<AnswerReport>().at(0)->verdict, channel::Verdict::stop);
+  EXPECT_THAT(driver.feed(FunctionReturned{0, 1}), IsEmpty());
+  EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), ElementsAre("end 1", "launch 0"));  // before trial 2
+  EXPECT_EQ(driver.all<Launch>().at(0)->place.node, 1u);
+  EXPECT_EQ(driver.all<Launch>().at(0)->step, 2);
+  EXPECT_EQ(driver.trial(0).failures + driver.trial(0).node_failures, 0);
+}
+
+TEST(Experiment, WhoOffersItsCheckpointIsAskedForItBeforeItLeavesANodeThatDrains) {
+  Driver driver(fifo(1), {{.cpus = 1}, {.cpus = 1}});
+  driver.feed(NodeDraining{.node = 0});
+  EXPECT_THAT(driver.feed(ResultReported{0, 1, {.step = 1, .metrics = at(1, 0.5), .offers_checkpoint = true}}),
+              ElementsAre("save 0"));
+  EXPECT_THAT(driver.feed(ResultReported{0, 1, {.step = 1, .metrics = at(1, 0.5), .checkpoint = ".reporting"}}),
+              ElementsAre("restart 0"));
+  EXPECT_THAT(driver.feed(FunctionReturned{0, 1}), ElementsAre("launch 0"));
+}
+
+TEST(Experiment, AParkedWorkerLeavesANodeThatDrains) {
+  Driver driver(pbt(2), {{.cpus = 1}});
+  driver.report(0, at(2, 0.2), ".reporting");
+  ASSERT_EQ(driver.trial(0).worker, WorkerState::parked);
+  EXPECT_THAT(driver.feed(NodeDraining{.node = 0}), ElementsAre("unpark 0"));
+  driver.feed(FunctionReturned{0, 1});
+  EXPECT_EQ(driver.trial(0).status, TrialStatus::paused);
+  EXPECT_THAT(driver.feed(NodeJoined{{.id = 1, .name = "b", .resources = {.cpus = 1}}}), ElementsAre("launch 0"));
+}
+
+TEST(Experiment, WithoutANodeThatHasWhatTrialsNeedTheyWaitAndOneLineSaysWhy) {
+  Driver driver(fifo(1), {{.cpus = 1}, {.cpus = 2}}, {.cpus = 4});
+  EXPECT_THAT(driver.decided, IsEmpty());
+  ASSERT_EQ(driver.all<Say>().size(), 1u);
+  EXPECT_EQ(driver.all<Say>()[0]->text,
+            "Trials wait until a node joins that has what one needs: 4 cpus (the largest node has 2)");
+  driver.feed(NodeJoined{{.id = 2, .name = "c", .resources = {.cpus = 3}}});
+  EXPECT_THAT(driver.all<Say>(), IsEmpty());
+  EXPECT_THAT(driver.feed(NodeJoined{{.id = 3, .name = "d", .resources = {.cpus = 4}}}), ElementsAre("launch 0"));
+}
+
+TEST(Experiment, ItsStateHasNodesOnlyInACluster) {
+  EXPECT_EQ(to_json(Driver(fifo(1), 1).experiment().save()).find("\"nodes\""), std::string::npos);
+  Driver driver(fifo(2), {{.cpus = 1}, {.cpus = 1}});
+  driver.feed(NodeDraining{.node = 1});
+  Experiment again = driver.experiment().anew();
+  again.load(driver.experiment().save(), [](TrialIndex) { return Value(); });
+  Actions actions;
+  again.handle(FunctionReturned{1, 1}, actions);
+  again.handle(NodeLeft{.node = 1}, actions);
+  EXPECT_EQ(again.cluster().usage(), "1/1 CPUs, 0/0 GPUs");
+  EXPECT_EQ(again.cluster().node(0).name, "a");
+}
+
 TEST(Experiment, WhoHasProgressedLeastRunsNext) {
   Driver driver(pbt(3), 1);
   EXPECT_THAT(driver.report(0, at(1, 0.1)), IsEmpty());
@@ -593,7 +724,7 @@ TEST(Experiment, MemoryThatRunsShortEndsOneParkedWorkerAfterTheOther) {
 TEST(Experiment, ATrialThatUsesAGpuGivesItBackAsAWholeWhenItIsPaused) {
   Driver driver(pbt_without_exploits(2, {}), {.cpus = 8, .gpus = 1}, {.cpus = 1, .gpus = 1});
   ASSERT_THAT(driver.decided, ElementsAre("launch 0"));
-  EXPECT_EQ(driver.all<Launch>().at(0)->gpus, resources::Gpus{0});
+  EXPECT_EQ(driver.all<Launch>().at(0)->place.gpus, resources::Gpus{0});
   EXPECT_THAT(driver.report(0, {{"score", 1}, {"training_iteration", 2}}, ".reporting_1"), ElementsAre("pause 0"));
   EXPECT_EQ(driver.trial(0).worker, WorkerState::stopping);
   EXPECT_THAT(driver.feed(FunctionReturned{0, 1}), ElementsAre("launch 1"));  // not before the worker unwinds

@@ -188,7 +188,7 @@ TEST(ResourceChangingScheduler, OtherGpusAndMoreWorkersTakeANewProcess) {
   Driver gpus(changing(1), machine, {.cpus = 1, .gpus = 1});
   EXPECT_THAT(gpus.report(0, score(1), ".reporting_1"), ElementsAre("resources 0", "restart 0"));
   gpus.feed(FunctionReturned{0, 1});
-  EXPECT_THAT(gpus.all<Launch>().at(0)->gpus, ElementsAre(0, 1));
+  EXPECT_THAT(gpus.all<Launch>().at(0)->place.gpus, ElementsAre(0, 1));
 
   const PlacementGroup group{.bundles = {{.cpus = 1}, {.cpus = 1}}};
   Experiment workers(with_resources(Trainable("f"), group), changing(1));

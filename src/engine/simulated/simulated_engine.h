@@ -6,9 +6,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <string>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "engine/engine.h"
 
@@ -48,9 +51,18 @@ class SimulatedEngine final : public Engine {
   using MakeBehaviour = std::function<std::unique_ptr<Behaviour>(const WorkerSpec&)>;
 
   SimulatedEngine(Resources resources, MakeBehaviour make_behaviour)
-      : resources_(std::move(resources)), make_behaviour_(std::move(make_behaviour)) {}
+      : SimulatedEngine({{.resources = std::move(resources)}}, std::move(make_behaviour)) {}
+  SimulatedEngine(const std::vector<Node>& nodes, MakeBehaviour make_behaviour)
+      : make_behaviour_(std::move(make_behaviour)) {
+    for (const Node& node : nodes) nodes_.emplace(node.id, node);
+  }
 
-  Resources resources() const override { return resources_; }
+  std::vector<Node> nodes() const override;
+  Resources resources() const override;
+  // Let a node join, drain or leave after some time. Workers of a node that leaves are lost with it.
+  void join(const Node& node, std::chrono::nanoseconds after) { plan(after, NodeJoined{node}); }
+  void drain(NodeId node, std::chrono::nanoseconds after) { plan(after, NodeDraining{.node = node}); }
+  void leave(NodeId node, std::chrono::nanoseconds after) { plan(after, NodeLeft{.node = node}); }
   void start(WorkerId worker, const WorkerSpec& spec) override;
   void answer(WorkerId worker, const channel::Answer& answer) override;
   // Simulated workers send neither StoreRequest nor Request.
@@ -69,22 +81,26 @@ class SimulatedEngine final : public Engine {
  private:
   struct Happening {
     std::chrono::nanoseconds at;
-    std::uint64_t order;  // orders events of the same moment
-    WorkerId worker;
-    std::uint64_t plan;  // the worker's plan; an outdated event, as after a kill, is skipped
+    std::uint64_t order;             // orders events of the same moment
+    std::optional<WorkerId> worker;  // empty: it happens to a node
+    std::uint64_t plan;              // the worker's plan; an outdated event, as after a kill, is skipped
     Event event;
     bool operator>(const Happening& other) const { return std::pair(at, order) > std::pair(other.at, other.order); }
   };
   struct Worker {
     std::unique_ptr<Behaviour> behaviour;
     std::uint64_t plan = 0;
+    NodeId node = 0;
   };
 
   void plan_next(WorkerId id, Worker& worker, const channel::Answer& answer);
   void plan(WorkerId id, const Worker& worker, std::chrono::nanoseconds after, Event event);
+  void plan(std::chrono::nanoseconds after, Event event);
+  // Adds an event of a node, after those of workers that are lost with it.
+  void happen(const Event& event, std::vector<Event>& events);
 
-  Resources resources_;
   MakeBehaviour make_behaviour_;
+  std::map<NodeId, Node> nodes_;
   std::map<WorkerId, Worker> workers_;
   std::priority_queue<Happening, std::vector<Happening>, std::greater<>> happenings_;
   std::chrono::nanoseconds now_ = {};
