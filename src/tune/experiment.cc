@@ -24,9 +24,6 @@ namespace {
 constexpr std::string_view kAfterResult = "after_result";
 constexpr std::string_view kAfterEnd = "after_end";
 
-// Workers of one trial that may be lost with their nodes; -1: unlimited.
-constexpr std::int64_t kMostNodeFailures = -1;
-
 // Suffix for "the worker exited ...", depending on how it exited.
 const char* when(engine::Exit::Kind kind) {
   if (kind == engine::Exit::Kind::code) return " before its training function returned";
@@ -217,7 +214,7 @@ void Experiment::drop_lost(checkpoint::CheckpointId checkpoint) {
 void Experiment::resume_errored(Trial& trial, bool anew) {
   state_.phase = Phase::running;
   trial.error.clear();
-  trial.failures = trial.restore_failures = trial.node_failures = trial.futile_attempts = 0;
+  trial.failures = trial.restore_failures = trial.preemption_failures = trial.futile_attempts = 0;
   if (anew) {
     trial.step = 0;
     trial.after_save.reset();
@@ -873,16 +870,17 @@ void Experiment::wait_before_retry(Trial& trial, double delay_s) {
 // Makes a trial go on elsewhere whose worker was lost with its node, before others that wait.
 void Experiment::lose_node(Trial& trial, Failure failure) {
   if (state_.phase == Phase::stopping) return end(trial, TrialStatus::terminated);
-  ++trial.node_failures;
+  ++trial.preemption_failures;
   ++trial.futile_attempts;
-  if (kMostNodeFailures >= 0 && trial.node_failures > kMostNodeFailures) {
+  const std::int64_t most = options_.run_config.failure_config.max_preemption_failures;
+  if (most >= 0 && trial.preemption_failures > most) {
     failure.may_retry = false;
     return fail(trial, std::move(failure));
   }
   record(DecisionKind::retry, trial,
          {{"failures", trial.failures},
           {"restore_failures", trial.restore_failures},
-          {"node_failures", trial.node_failures}});
+          {"preemption_failures", trial.preemption_failures}});
   set_aside(trial);
   const double delay = trial.status == TrialStatus::pending ? base::retry_delay_s(trial.futile_attempts) : 0;
   actions_->push_back(Say{fmt::format(

@@ -107,11 +107,21 @@ TEST(Experiment, TheLossOfANodeIsNoFailureOfItsTrials) {
   EXPECT_THAT(driver.feed(WorkerEnded{0, 1, kNodeLost}), ElementsAre("retry 0"));  // max_failures is 0
   EXPECT_THAT(driver.feed(NodeLeft{0}), IsEmpty());
   EXPECT_EQ(driver.trial(0).failures, 0);
-  EXPECT_EQ(driver.trial(0).node_failures, 1);
+  EXPECT_EQ(driver.trial(0).preemption_failures, 1);
   EXPECT_EQ(driver.trial(0).status, TrialStatus::pending);
   EXPECT_EQ(driver.trial(1).status, TrialStatus::running);
   EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), ElementsAre("end 1", "launch 0"));
   EXPECT_EQ(driver.all<Launch>().at(0)->step, 1);
+}
+
+TEST(Experiment, LossesOfNodesHaveABudgetOfTheirOwn) {
+  TunerOptions options = fifo(1);
+  options.run_config.failure_config.max_failures = -1;
+  options.run_config.failure_config.max_preemption_failures = 1;
+  Driver driver(options, {{.cpus = 1}, {.cpus = 1}});
+  EXPECT_THAT(driver.feed(WorkerEnded{0, 1, kNodeLost}), ElementsAre("retry 0", "launch 0"));
+  EXPECT_THAT(driver.feed(WorkerEnded{0, 2, kNodeLost}), ElementsAre("fail 0"));
+  EXPECT_EQ(driver.trial(0).error, "the worker was lost with its node");
 }
 
 // The workers' ends are told before the node's.
@@ -169,7 +179,7 @@ TEST(Experiment, OnANodeThatDrainsNothingBeginsAndASavedTrialLeaves) {
   EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), ElementsAre("end 1", "launch 0"));  // before trial 2
   EXPECT_EQ(driver.all<Launch>().at(0)->place.node, 1u);
   EXPECT_EQ(driver.all<Launch>().at(0)->step, 2);
-  EXPECT_EQ(driver.trial(0).failures + driver.trial(0).node_failures, 0);
+  EXPECT_EQ(driver.trial(0).failures + driver.trial(0).preemption_failures, 0);
 }
 
 TEST(Experiment, WhoOffersItsCheckpointIsAskedForItBeforeItLeavesANodeThatDrains) {
