@@ -118,7 +118,6 @@ void World::begin(ControllerStarted::Errored errored) {
   doomed_.clear();
   node_of_.clear();
   late_.clear();
-  joining_ = 0;
   for (const engine::Node& node : nodes) {
     present_.emplace(node.id, node.resources);
     ready_.insert(node.id);
@@ -163,7 +162,6 @@ bool World::step() {
       continue;
     }
     if (const auto* joined = std::get_if<engine::NodeJoined>(&event)) {
-      --joining_;
       present_.emplace(joined->node.id, joined->node.resources);
       ready_.insert(joined->node.id);
       handle(*joined);
@@ -220,7 +218,6 @@ void World::change_nodes() {
   const auto soon = [this] { return std::chrono::milliseconds(node_random_() % 200); };
   const auto join = [&](const Resources& machine) {
     engine_->join({.id = next_node_++, .name = fmt::format("node{}", next_node_), .resources = machine}, soon());
-    ++joining_;
   };
   if (node_random_() % 2 == 0) {
     if (present_.size() < 8) join(nodes_.machines[node_random_() % nodes_.machines.size()]);
@@ -230,8 +227,11 @@ void World::change_nodes() {
   std::ranges::set_difference(present_ | std::views::keys, doomed_, std::back_inserter(staying));
   if (staying.empty()) return;
   const engine::NodeId node = staying[node_random_() % staying.size()];
-  if (joining_ == 0 || staying.size() == 1) join(nodes_.machines.front());
   doomed_.insert(node);
+  const auto has_room = [this](engine::NodeId other) {
+    return !doomed_.contains(other) && present_.at(other).cpus >= trainable_.resources.cpus;
+  };
+  if (std::ranges::none_of(staying, has_room)) join(nodes_.machines.front());
   const auto after = soon();
   if (node_random_() % 3 != 0) engine_->drain(node, after);
   engine_->leave(node, after + soon());

@@ -103,7 +103,6 @@ class World {
   std::map<engine::NodeId, Resources> present_ = {};  // nodes, as the experiment was told
   std::set<engine::NodeId> ready_ = {};               // of them
   std::set<engine::NodeId> doomed_ = {};              // of them: will leave
-  std::int64_t joining_ = 0;
   std::map<engine::WorkerId, engine::NodeId> node_of_ = {};
   std::set<engine::WorkerId> late_ = {};  // started on nodes that had left, which the experiment was not told yet
   std::unique_ptr<Experiment> experiment_;
