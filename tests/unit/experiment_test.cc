@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "cadre/error.h"
+#include "control/event_rows.h"
 #include "support/experiment_driver.h"
 
 namespace cadre::tune {
@@ -224,6 +225,21 @@ TEST(Experiment, ItsStateHasNodesOnlyInACluster) {
   again.handle(NodeLeft{.node = 1}, actions);
   EXPECT_EQ(again.cluster().usage(), "1/1 CPUs, 0/0 GPUs");
   EXPECT_EQ(again.cluster().node(0).name, "a");
+}
+
+TEST(Experiment, EventsOfNodesAreRowsAndOneMachineHasNone) {
+  EXPECT_EQ(control::to_event_row(ControllerStarted{}, 0).data.find("\"nodes\""), std::string::npos);
+  const engine::Node node{.id = 3, .name = "a", .address = "10.0.0.1", .resources = {.cpus = 2, .gpus = 1}};
+  const auto again = [](const auto& event) {
+    return control::from_event_row<Event, ResultReported>(control::to_event_row(event, 0));
+  };
+  const ControllerStarted started{.nodes = {.may_change = true, .nodes = {node}, .draining = {3}}};
+  EXPECT_EQ(std::get<ControllerStarted>(again(started)).nodes.nodes, std::vector{node});
+  EXPECT_EQ(std::get<ControllerStarted>(again(started)).nodes.draining, std::vector<engine::NodeId>{3});
+  EXPECT_EQ(control::to_event_row(NodeJoined{node}, 0).kind, "node_joined");
+  EXPECT_EQ(std::get<NodeJoined>(again(NodeJoined{node})).node, node);
+  EXPECT_EQ(std::get<NodeDraining>(again(NodeDraining{3, 60, "preempted"})).seconds_left, 60);
+  EXPECT_EQ(std::get<NodeLeft>(again(NodeLeft{3, "preempted"})).reason, "preempted");
 }
 
 TEST(Experiment, WhoHasProgressedLeastRunsNext) {
