@@ -237,6 +237,9 @@ void World::change_nodes() {
   engine_->leave(node, after + soon());
 }
 
+// Returns true if a trial that is restarted goes on on another node: its own drains, or has no room for it any more.
+bool World::is_moved(const Trial& trial) const { return !ready_.contains(trial.node) || !trial.held; }
+
 // Checks that the loss of a node counts as no failure of the trial, and ends none.
 void World::check_node_lost(const WorkerEnded& event, const Trial& before) const {
   const Trial& trial = experiment_->trials().at(event.trial);
@@ -331,8 +334,7 @@ void World::perform(const Action& action) {
     if (made->kind == DecisionKind::save) ++saves;
     if (made->kind == DecisionKind::take_over) ++takeovers;
     if (made->kind == DecisionKind::resources) ++changes;
-    if (made->kind == DecisionKind::restart)
-      ready_.contains(experiment_->trials().at(made->trial).node) ? ++restarts : ++moves;
+    if (made->kind == DecisionKind::restart) is_moved(experiment_->trials().at(made->trial)) ? ++moves : ++restarts;
     if (made->kind == DecisionKind::resume || made->kind == DecisionKind::take_over)
       ASSERT_TRUE(ready_.contains(experiment_->trials().at(made->trial).node)) << made->trial << " goes on there";
     if (made->kind == DecisionKind::retry && made->data.size() == 3) ++workers_lost;

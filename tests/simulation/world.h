@@ -79,6 +79,7 @@ class World {
   void begin(ControllerStarted::Errored errored = ControllerStarted::Errored::leave);
   void replay();
   void change_nodes();
+  bool is_moved(const Trial& trial) const;
   void check_node_lost(const WorkerEnded& event, const Trial& before) const;
   void handle(const Event& event);
   void take_snapshot();

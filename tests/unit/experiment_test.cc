@@ -162,11 +162,25 @@ TEST(Experiment, APausedTrialWhoseNodeIsLostStaysPausedAndGoesOnElsewhere) {
 }
 
 TEST(Experiment, AParkedTrialGoesOnOnItsOwnNode) {
-  Driver driver(pbt(3), {{.cpus = 1}, {.cpus = 1}});
-  driver.report(0, at(2, 0.2), ".reporting");                              // on node 0, where trial 2 begins
-  EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), ElementsAre("end 1"));  // node 1 is free
-  EXPECT_EQ(driver.trial(0).worker, WorkerState::parked);
-  EXPECT_THAT(driver.feed(FunctionReturned{2, 1}), ElementsAre("end 2", "resume 0"));
+  TunerOptions options = pbt(2);
+  options.tune_config.max_concurrent_trials = 1;
+  Driver driver(options, {{.cpus = 2}});
+  driver.report(0, at(2, 0.2), ".reporting");
+  driver.feed(NodeJoined{{.id = 1, .name = "b", .resources = {.cpus = 1}}});  // which a new worker would get
+  EXPECT_THAT(driver.report(1, at(2, 0.2), ".reporting"), ElementsAre("pause 1", "resume 0"));
+  EXPECT_EQ(driver.trial(0).node, 0u);
+}
+
+TEST(Experiment, AParkedTrialMovesToANodeThatHasRoomIfItsOwnHasNoneAndItLosesNothing) {
+  Driver driver(pbt(3), {{.cpus = 1}});
+  driver.report(0, at(2, 0.2), ".reporting");
+  driver.report(1, at(2, 0.2), ".reporting");
+  ASSERT_EQ(driver.parked_workers(), 2);
+  EXPECT_THAT(driver.feed(NodeJoined{{.id = 1, .name = "b", .resources = {.cpus = 1}}}), ElementsAre("restart 0"));
+  EXPECT_EQ(driver.parked_workers(), 1);  // there is room for one
+  EXPECT_THAT(driver.feed(FunctionReturned{0, 1}), ElementsAre("launch 0"));
+  EXPECT_EQ(driver.all<Launch>().at(0)->place.node, 1u);
+  EXPECT_EQ(driver.all<Launch>().at(0)->step, 1);
 }
 
 TEST(Experiment, OnANodeThatDrainsNothingBeginsAndASavedTrialLeaves) {
