@@ -16,6 +16,9 @@ struct FailureConfig {
   /// Number of failures in a row, 0 or more, that are not counted if a worker was started from a checkpoint and failed
   /// before its first report: a checkpoint that cannot be loaded now can perhaps be loaded later.
   std::int64_t max_restore_failures = 0;
+  /// Retries of each trial whose worker was lost with its node, for example because the node was preempted, 0 or more;
+  /// -1: unlimited. They are counted apart from failures, and wait as these do. On one machine there are none.
+  std::int64_t max_preemption_failures = -1;
   bool fail_fast = false;  ///< the first trial that fails for good stops all others; requires max_failures 0
 };
 

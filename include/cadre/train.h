@@ -371,8 +371,8 @@ struct FailureConfig {
   std::int64_t max_start_failures = 3;
   /// Budget of the whole run for preemptions: a worker is ended by a SIGTERM that Cadre has not sent and that only this
   /// worker receives, for example because its machine is reclaimed. Subsequent errors of other ranks are attributed to
-  /// it. Waits as for max_failures. A signal to all processes of the run interrupts it (see Trainer::fit) and is no
-  /// failure.
+  /// it. A worker that is lost with its node is a preemption, too. Waits as for max_failures. A signal to all processes
+  /// of the run interrupts it (see Trainer::fit) and is no failure.
   std::int64_t max_preemption_failures = -1;
   bool operator==(const FailureConfig&) const = default;  ///< compares all budgets
 };

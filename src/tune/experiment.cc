@@ -24,9 +24,6 @@ namespace {
 constexpr std::string_view kAfterResult = "after_result";
 constexpr std::string_view kAfterEnd = "after_end";
 
-// Workers of one trial that may be lost with their nodes; -1: unlimited.
-constexpr std::int64_t kMostNodeFailures = -1;
-
 // Suffix for "the worker exited ...", depending on how it exited.
 const char* when(engine::Exit::Kind kind) {
   if (kind == engine::Exit::Kind::code) return " before its training function returned";
@@ -217,7 +214,7 @@ void Experiment::drop_lost(checkpoint::CheckpointId checkpoint) {
 void Experiment::resume_errored(Trial& trial, bool anew) {
   state_.phase = Phase::running;
   trial.error.clear();
-  trial.failures = trial.restore_failures = trial.node_failures = trial.futile_attempts = 0;
+  trial.failures = trial.restore_failures = trial.preemption_failures = trial.futile_attempts = 0;
   if (anew) {
     trial.step = 0;
     trial.after_save.reset();
@@ -654,14 +651,15 @@ bool Experiment::change_resources(Trial& trial, const ResourceChange& change) {
   return false;
 }
 
-// Continues the trial from its checkpoint with the resources that it has been given, or on another node, before all
-// others then.
+// Continues the trial from its checkpoint with the resources that it has been given, or on another node, then before
+// all others: its scheduler has chosen it already.
 void Experiment::restart(Trial& trial) {
   if (state_.interrupted) return interrupt(trial);
+  const bool was_parked = !trial.held;
   record(DecisionKind::restart, trial);
   tell_to_stop(trial);
   begin_waiting(trial, TrialStatus::pending);
-  if (is_leaving(trial)) set_cut_off(trial);
+  if (is_leaving(trial) || was_parked) set_cut_off(trial);
   actions_->push_back(state_of(trial));
 }
 
@@ -873,16 +871,17 @@ void Experiment::wait_before_retry(Trial& trial, double delay_s) {
 // Makes a trial go on elsewhere whose worker was lost with its node, before others that wait.
 void Experiment::lose_node(Trial& trial, Failure failure) {
   if (state_.phase == Phase::stopping) return end(trial, TrialStatus::terminated);
-  ++trial.node_failures;
+  ++trial.preemption_failures;
   ++trial.futile_attempts;
-  if (kMostNodeFailures >= 0 && trial.node_failures > kMostNodeFailures) {
+  const std::int64_t most = options_.run_config.failure_config.max_preemption_failures;
+  if (most >= 0 && trial.preemption_failures > most) {
     failure.may_retry = false;
     return fail(trial, std::move(failure));
   }
   record(DecisionKind::retry, trial,
          {{"failures", trial.failures},
           {"restore_failures", trial.restore_failures},
-          {"node_failures", trial.node_failures}});
+          {"preemption_failures", trial.preemption_failures}});
   set_aside(trial);
   const double delay = trial.status == TrialStatus::pending ? base::retry_delay_s(trial.futile_attempts) : 0;
   actions_->push_back(Say{fmt::format(
@@ -1025,7 +1024,8 @@ class Experiment::Runnable final : public Candidates {
   explicit Runnable(const Experiment& experiment)
       : experiment_(experiment),
         alike_(!experiment.needs_.by_config()),
-        anywhere_(alike_ && experiment.cluster_.is_free(experiment.needs_.usual())) {}
+        anywhere_(alike_ && experiment.cluster_.is_free(experiment.needs_.usual())),
+        may_move_(experiment.may_move()) {}
 
   bool contains(TrialIndex index) const override { return experiment_.waiting_.contains(index) && can_run(index); }
   std::optional<TrialIndex> next(TrialIndex from) const override {
@@ -1039,12 +1039,16 @@ class Experiment::Runnable final : public Candidates {
     const Trial& trial = experiment_.trials_[index];
     if ((trial.worker != WorkerState::none && trial.worker != WorkerState::parked) || trial.backs_off) return false;
     const std::optional<resources::Only> own = experiment_.own_place(trial);
-    return own || !alike_ ? experiment_.cluster_.is_free(trial.needs.total, own) : anywhere_;
+    if (!own && alike_) return anywhere_;
+    if (experiment_.cluster_.is_free(trial.needs.total, own)) return true;
+    return own && may_move_ && (experiment_.is_saved(trial) || experiment_.can_save(trial)) &&
+           experiment_.cluster_.is_free(trial.needs.total);
   }
 
   const Experiment& experiment_;
   bool alike_;
   bool anywhere_;  // there is room for a trial that needs no certain node or GPUs
+  bool may_move_;
 };
 
 void Experiment::schedule() {
@@ -1067,6 +1071,10 @@ void Experiment::schedule() {
     if (*next >= trials_.size() || !offered.contains(*next))
       throw std::logic_error(fmt::format("the scheduler lets trial {} run, which was not offered to it", *next));
     Trial& trial = trials_[*next];
+    if (cluster_.may_change() && !cluster_.is_free(trial.needs.total, own_place(trial))) {
+      is_saved(trial) ? restart(trial) : ask_to_save(trial, AfterSave::restart);
+      continue;
+    }
     acquire_resources(trial);
     said_why_trials_wait_ = false;
     end_waiting(trial);
@@ -1081,6 +1089,16 @@ void Experiment::schedule() {
     }
     actions_->push_back(state_of(trial));
   }
+}
+
+// Returns true if a parked trial may be restarted where there is room, because there is none where it is parked. One at
+// a time: until its worker has ended, its place looks free.
+bool Experiment::may_move() const {
+  if (!cluster_.may_change() || parked_.empty()) return false;
+  return std::ranges::all_of(waiting_, [this](TrialIndex index) {
+    const WorkerState worker = trials_[index].worker;
+    return worker == WorkerState::none || worker == WorkerState::parked;
+  });
 }
 
 // Says once that nothing runs because no node has what a trial needs: one that joins may have it.

@@ -205,6 +205,7 @@ class Experiment final : private Population {
 
   void schedule();
   void say_why_trials_wait();
+  bool may_move() const;
   bool population_is_made();
   bool should_make_trial() const;
   bool make_trial();

@@ -85,7 +85,7 @@ struct Trial {
   std::string error = {};                   // of the last failure
   std::int64_t failures = 0;                // counted failures, since the trial was made or taken up again
   std::int64_t restore_failures = 0;        // since its last report
-  std::int64_t node_failures = 0;           // workers that were lost with their nodes, counted like failures
+  std::int64_t preemption_failures = 0;     // workers that were lost with their nodes, counted like failures
   std::int64_t futile_attempts = 0;         // consecutive failures without a new result
   bool backs_off = false;                   // true: pending, but waits for its retry timer
   bool was_cut_off = false;                 // true: pending, because it ran when the controller ended

@@ -118,7 +118,6 @@ void World::begin(ControllerStarted::Errored errored) {
   doomed_.clear();
   node_of_.clear();
   late_.clear();
-  joining_ = 0;
   for (const engine::Node& node : nodes) {
     present_.emplace(node.id, node.resources);
     ready_.insert(node.id);
@@ -163,7 +162,6 @@ bool World::step() {
       continue;
     }
     if (const auto* joined = std::get_if<engine::NodeJoined>(&event)) {
-      --joining_;
       present_.emplace(joined->node.id, joined->node.resources);
       ready_.insert(joined->node.id);
       handle(*joined);
@@ -220,7 +218,6 @@ void World::change_nodes() {
   const auto soon = [this] { return std::chrono::milliseconds(node_random_() % 200); };
   const auto join = [&](const Resources& machine) {
     engine_->join({.id = next_node_++, .name = fmt::format("node{}", next_node_), .resources = machine}, soon());
-    ++joining_;
   };
   if (node_random_() % 2 == 0) {
     if (present_.size() < 8) join(nodes_.machines[node_random_() % nodes_.machines.size()]);
@@ -230,12 +227,18 @@ void World::change_nodes() {
   std::ranges::set_difference(present_ | std::views::keys, doomed_, std::back_inserter(staying));
   if (staying.empty()) return;
   const engine::NodeId node = staying[node_random_() % staying.size()];
-  if (joining_ == 0 || staying.size() == 1) join(nodes_.machines.front());
   doomed_.insert(node);
+  const auto has_room = [this](engine::NodeId other) {
+    return !doomed_.contains(other) && present_.at(other).cpus >= trainable_.resources.cpus;
+  };
+  if (std::ranges::none_of(staying, has_room)) join(nodes_.machines.front());
   const auto after = soon();
   if (node_random_() % 3 != 0) engine_->drain(node, after);
   engine_->leave(node, after + soon());
 }
+
+// Returns true if a trial that is restarted goes on on another node: its own drains, or has no room for it any more.
+bool World::is_moved(const Trial& trial) const { return !ready_.contains(trial.node) || !trial.held; }
 
 // Checks that the loss of a node counts as no failure of the trial, and ends none.
 void World::check_node_lost(const WorkerEnded& event, const Trial& before) const {
@@ -331,8 +334,7 @@ void World::perform(const Action& action) {
     if (made->kind == DecisionKind::save) ++saves;
     if (made->kind == DecisionKind::take_over) ++takeovers;
     if (made->kind == DecisionKind::resources) ++changes;
-    if (made->kind == DecisionKind::restart)
-      ready_.contains(experiment_->trials().at(made->trial).node) ? ++restarts : ++moves;
+    if (made->kind == DecisionKind::restart) is_moved(experiment_->trials().at(made->trial)) ? ++moves : ++restarts;
     if (made->kind == DecisionKind::resume || made->kind == DecisionKind::take_over)
       ASSERT_TRUE(ready_.contains(experiment_->trials().at(made->trial).node)) << made->trial << " goes on there";
     if (made->kind == DecisionKind::retry && made->data.size() == 3) ++workers_lost;

@@ -79,6 +79,7 @@ class World {
   void begin(ControllerStarted::Errored errored = ControllerStarted::Errored::leave);
   void replay();
   void change_nodes();
+  bool is_moved(const Trial& trial) const;
   void check_node_lost(const WorkerEnded& event, const Trial& before) const;
   void handle(const Event& event);
   void take_snapshot();
@@ -103,7 +104,6 @@ class World {
   std::map<engine::NodeId, Resources> present_ = {};  // nodes, as the experiment was told
   std::set<engine::NodeId> ready_ = {};               // of them
   std::set<engine::NodeId> doomed_ = {};              // of them: will leave
-  std::int64_t joining_ = 0;
   std::map<engine::WorkerId, engine::NodeId> node_of_ = {};
   std::set<engine::WorkerId> late_ = {};  // started on nodes that had left, which the experiment was not told yet
   std::unique_ptr<Experiment> experiment_;

@@ -86,7 +86,8 @@ Description everything() {
                                      .checkpoint_score_order = Mode::min,
                                      .checkpoint_frequency = 5,
                                      .checkpoint_at_end = false},
-               .failure_config = {.max_failures = -1, .max_restore_failures = 2, .fail_fast = true},
+               .failure_config =
+                   {.max_failures = -1, .max_restore_failures = 2, .max_preemption_failures = 3, .fail_fast = true},
                .limits = {.time = Seconds(0.5), .time_between_reports = Seconds(1.5), .memory_bytes = 1ull << 63},
                .stop_grace_period = Seconds(0.1),
                .verbose = 0}}};
@@ -113,6 +114,7 @@ TEST(Description, EveryOptionIsReadBack) {
   const FailureConfig& failures = options.run_config.failure_config;
   EXPECT_EQ(failures.max_failures, -1);
   EXPECT_EQ(failures.max_restore_failures, 2);
+  EXPECT_EQ(failures.max_preemption_failures, 3);
   EXPECT_TRUE(failures.fail_fast);
   EXPECT_EQ(options.run_config.limits.time, Seconds(0.5));
   EXPECT_EQ(options.run_config.limits.time_between_reports, Seconds(1.5));

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "cadre/error.h"
+#include "control/event_rows.h"
 #include "support/experiment_driver.h"
 
 namespace cadre::tune {
@@ -107,11 +108,21 @@ TEST(Experiment, TheLossOfANodeIsNoFailureOfItsTrials) {
   EXPECT_THAT(driver.feed(WorkerEnded{0, 1, kNodeLost}), ElementsAre("retry 0"));  // max_failures is 0
   EXPECT_THAT(driver.feed(NodeLeft{0}), IsEmpty());
   EXPECT_EQ(driver.trial(0).failures, 0);
-  EXPECT_EQ(driver.trial(0).node_failures, 1);
+  EXPECT_EQ(driver.trial(0).preemption_failures, 1);
   EXPECT_EQ(driver.trial(0).status, TrialStatus::pending);
   EXPECT_EQ(driver.trial(1).status, TrialStatus::running);
   EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), ElementsAre("end 1", "launch 0"));
   EXPECT_EQ(driver.all<Launch>().at(0)->step, 1);
+}
+
+TEST(Experiment, LossesOfNodesHaveABudgetOfTheirOwn) {
+  TunerOptions options = fifo(1);
+  options.run_config.failure_config.max_failures = -1;
+  options.run_config.failure_config.max_preemption_failures = 1;
+  Driver driver(options, {{.cpus = 1}, {.cpus = 1}});
+  EXPECT_THAT(driver.feed(WorkerEnded{0, 1, kNodeLost}), ElementsAre("retry 0", "launch 0"));
+  EXPECT_THAT(driver.feed(WorkerEnded{0, 2, kNodeLost}), ElementsAre("fail 0"));
+  EXPECT_EQ(driver.trial(0).error, "the worker was lost with its node");
 }
 
 // The workers' ends are told before the node's.
@@ -151,11 +162,25 @@ TEST(Experiment, APausedTrialWhoseNodeIsLostStaysPausedAndGoesOnElsewhere) {
 }
 
 TEST(Experiment, AParkedTrialGoesOnOnItsOwnNode) {
-  Driver driver(pbt(3), {{.cpus = 1}, {.cpus = 1}});
-  driver.report(0, at(2, 0.2), ".reporting");                              // on node 0, where trial 2 begins
-  EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), ElementsAre("end 1"));  // node 1 is free
-  EXPECT_EQ(driver.trial(0).worker, WorkerState::parked);
-  EXPECT_THAT(driver.feed(FunctionReturned{2, 1}), ElementsAre("end 2", "resume 0"));
+  TunerOptions options = pbt(2);
+  options.tune_config.max_concurrent_trials = 1;
+  Driver driver(options, {{.cpus = 2}});
+  driver.report(0, at(2, 0.2), ".reporting");
+  driver.feed(NodeJoined{{.id = 1, .name = "b", .resources = {.cpus = 1}}});  // which a new worker would get
+  EXPECT_THAT(driver.report(1, at(2, 0.2), ".reporting"), ElementsAre("pause 1", "resume 0"));
+  EXPECT_EQ(driver.trial(0).node, 0u);
+}
+
+TEST(Experiment, AParkedTrialMovesToANodeThatHasRoomIfItsOwnHasNoneAndItLosesNothing) {
+  Driver driver(pbt(3), {{.cpus = 1}});
+  driver.report(0, at(2, 0.2), ".reporting");
+  driver.report(1, at(2, 0.2), ".reporting");
+  ASSERT_EQ(driver.parked_workers(), 2);
+  EXPECT_THAT(driver.feed(NodeJoined{{.id = 1, .name = "b", .resources = {.cpus = 1}}}), ElementsAre("restart 0"));
+  EXPECT_EQ(driver.parked_workers(), 1);  // there is room for one
+  EXPECT_THAT(driver.feed(FunctionReturned{0, 1}), ElementsAre("launch 0"));
+  EXPECT_EQ(driver.all<Launch>().at(0)->place.node, 1u);
+  EXPECT_EQ(driver.all<Launch>().at(0)->step, 1);
 }
 
 TEST(Experiment, OnANodeThatDrainsNothingBeginsAndASavedTrialLeaves) {
@@ -169,7 +194,7 @@ TEST(Experiment, OnANodeThatDrainsNothingBeginsAndASavedTrialLeaves) {
   EXPECT_THAT(driver.feed(FunctionReturned{1, 1}), ElementsAre("end 1", "launch 0"));  // before trial 2
   EXPECT_EQ(driver.all<Launch>().at(0)->place.node, 1u);
   EXPECT_EQ(driver.all<Launch>().at(0)->step, 2);
-  EXPECT_EQ(driver.trial(0).failures + driver.trial(0).node_failures, 0);
+  EXPECT_EQ(driver.trial(0).failures + driver.trial(0).preemption_failures, 0);
 }
 
 TEST(Experiment, WhoOffersItsCheckpointIsAskedForItBeforeItLeavesANodeThatDrains) {
@@ -214,6 +239,21 @@ TEST(Experiment, ItsStateHasNodesOnlyInACluster) {
   again.handle(NodeLeft{.node = 1}, actions);
   EXPECT_EQ(again.cluster().usage(), "1/1 CPUs, 0/0 GPUs");
   EXPECT_EQ(again.cluster().node(0).name, "a");
+}
+
+TEST(Experiment, EventsOfNodesAreRowsAndOneMachineHasNone) {
+  EXPECT_EQ(control::to_event_row(ControllerStarted{}, 0).data.find("\"nodes\""), std::string::npos);
+  const engine::Node node{.id = 3, .name = "a", .address = "10.0.0.1", .resources = {.cpus = 2, .gpus = 1}};
+  const auto again = [](const auto& event) {
+    return control::from_event_row<Event, ResultReported>(control::to_event_row(event, 0));
+  };
+  const ControllerStarted started{.nodes = {.may_change = true, .nodes = {node}, .draining = {3}}};
+  EXPECT_EQ(std::get<ControllerStarted>(again(started)).nodes.nodes, std::vector{node});
+  EXPECT_EQ(std::get<ControllerStarted>(again(started)).nodes.draining, std::vector<engine::NodeId>{3});
+  EXPECT_EQ(control::to_event_row(NodeJoined{node}, 0).kind, "node_joined");
+  EXPECT_EQ(std::get<NodeJoined>(again(NodeJoined{node})).node, node);
+  EXPECT_EQ(std::get<NodeDraining>(again(NodeDraining{3, 60, "preempted"})).seconds_left, 60);
+  EXPECT_EQ(std::get<NodeLeft>(again(NodeLeft{3, "preempted"})).reason, "preempted");
 }
 
 TEST(Experiment, WhoHasProgressedLeastRunsNext) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cadre/detail/enum_names.h"
+#include "train/assignment.h"
 
 namespace cadre::train {
 namespace {
@@ -421,6 +422,126 @@ TEST(TrainRun, AGroupOfVariableSizeWaitsForTheLeastNumberOfWorkers) {
   EXPECT_EQ(driver.run().status(), RunStatus::starved);
   EXPECT_THAT(driver.feed(ResourcesSeen{2, {.cpus = 2}}), ElementsAre("launch"));
   EXPECT_EQ(driver.run().world_size(), 2);
+}
+
+// ---- Groups on several nodes
+
+const engine::Exit kNodeLost{engine::Exit::Kind::node_lost, 0, {}};
+
+ControllerStarted on_nodes(const std::vector<double>& cpus) {
+  ControllerStarted started{.nodes = {.may_change = true}};
+  for (const double amount : cpus) {
+    const auto id = static_cast<engine::NodeId>(started.nodes.nodes.size());
+    started.nodes.nodes.push_back({.id = id, .name = "node", .resources = {.cpus = amount}});
+  }
+  return started;
+}
+
+std::vector<engine::NodeId> nodes_of(const LaunchGroup& group) {
+  std::vector<engine::NodeId> nodes;
+  for (const resources::Place& place : group.places) nodes.push_back(place.node);
+  return nodes;
+}
+
+// A driver whose run begins on nodes with so many CPUs.
+class NodesDriver : public Driver {
+ public:
+  NodesDriver(const TrainerOptions& options, const std::vector<double>& cpus) : Driver(options) {
+    feed(RunInterrupted{});
+    for (Rank rank = 0; rank < run().world_size(); ++rank) ended(rank);
+    decided = feed(on_nodes(cpus));
+  }
+};
+
+TEST(TrainRun, RanksOfANodeAreConsecutive) {
+  NodesDriver driver(workers(5), {2, 3});
+  ASSERT_THAT(driver.decided, ElementsAre("launch"));
+  const LaunchGroup group = *driver.all<LaunchGroup>().at(0);
+  EXPECT_THAT(nodes_of(group), ElementsAre(0, 0, 1, 1, 1));
+  const worker::GroupPlace place = place_of(group, 3);
+  EXPECT_EQ(place.local_rank, 1);
+  EXPECT_EQ(place.local_world_size, 3);
+  EXPECT_EQ(place.node_rank, 1);
+  EXPECT_EQ(place.num_nodes, 2);
+  EXPECT_EQ(place_of(group, 1).node_rank, 0);
+}
+
+TEST(TrainRun, AGroupWaitsUntilNodesHaveRoomForAllOfIt) {
+  NodesDriver driver(workers(3), {1, 1});
+  EXPECT_THAT(driver.decided, IsEmpty());
+  EXPECT_EQ(driver.run().status(), RunStatus::starved);
+  EXPECT_THAT(driver.feed(NodeJoined{{.id = 2, .name = "node", .resources = {.cpus = 1}}}), ElementsAre("launch"));
+}
+
+TEST(TrainRun, StrictSpreadPutsEachRankOnANodeOfItsOwn) {
+  TrainerOptions options = elastic(1, 4);
+  options.scaling_config.placement_strategy = PlacementStrategy::strict_spread;
+  NodesDriver driver(options, {4, 4});
+  EXPECT_THAT(nodes_of(*driver.all<LaunchGroup>().at(0)), ElementsAre(0, 1));
+}
+
+TEST(TrainRun, TheLossOfANodeIsAPreemption) {
+  NodesDriver driver(workers(2), {1, 1, 2});
+  ASSERT_THAT(nodes_of(*driver.all<LaunchGroup>().at(0)), ElementsAre(2, 2));
+  driver.began();
+  driver.ended(0, kNodeLost);
+  EXPECT_THAT(driver.ended(1, kNodeLost), ElementsAre("retry", "launch"));  // max_failures is 0
+  EXPECT_THAT(nodes_of(*driver.all<LaunchGroup>().at(0)), ElementsAre(0, 1));
+  EXPECT_THAT(driver.feed(NodeLeft{2}), IsEmpty());
+}
+
+TEST(TrainRun, AGroupOfFixedSizeLeavesANodeThatDrainsWithASavedReport) {
+  NodesDriver driver(workers(2), {2, 1, 1});
+  ASSERT_THAT(nodes_of(*driver.all<LaunchGroup>().at(0)), ElementsAre(0, 0));
+  driver.began();
+  EXPECT_THAT(driver.feed(NodeDraining{.node = 0}), IsEmpty());
+  EXPECT_THAT(driver.report(1), IsEmpty()) << "nothing is saved yet";
+  EXPECT_THAT(driver.report(2, true), ElementsAre("resize"));
+  EXPECT_TRUE(driver.all<AnswerGroup>().at(0)->stop);
+  EXPECT_THAT(driver.return_all(), ElementsAre("launch"));
+  EXPECT_THAT(nodes_of(*driver.all<LaunchGroup>().at(0)), ElementsAre(1, 2));
+  EXPECT_EQ(driver.all<LaunchGroup>().at(0)->step, 2);
+}
+
+TEST(TrainRun, AGroupRunsOnOnANodeThatDrainsWhileThereIsNoRoomElsewhere) {
+  NodesDriver driver(workers(2), {2, 1});
+  driver.began();
+  driver.feed(NodeDraining{.node = 0});
+  EXPECT_THAT(driver.report(1, true), IsEmpty());
+  EXPECT_FALSE(driver.all<AnswerGroup>().at(0)->stop);
+}
+
+TEST(TrainRun, AGroupOfVariableSizeShrinksWhenANodeDrainsAndGrowsWhenOneJoins) {
+  NodesDriver driver(elastic(1, 4), {2, 2});
+  driver.began();
+  ASSERT_EQ(driver.run().world_size(), 4);
+  driver.feed(NodeDraining{.node = 1});
+  EXPECT_THAT(driver.report(1, true), ElementsAre("resize"));
+  EXPECT_THAT(driver.return_all(), ElementsAre("launch"));
+  EXPECT_THAT(nodes_of(*driver.all<LaunchGroup>().at(0)), ElementsAre(0, 0));
+  driver.began();
+  driver.feed(NodeJoined{{.id = 2, .name = "node", .resources = {.cpus = 1}}});
+  EXPECT_THAT(driver.report(2, true), ElementsAre("resize"));
+  driver.return_all();
+  EXPECT_EQ(driver.run().world_size(), 3);
+}
+
+TEST(TrainRun, AValidatorThatIsLostWithItsNodeBeginsAgainWithoutAFailure) {
+  TrainerOptions options = workers(1);
+  options.validation.function.name = "validate";
+  NodesDriver driver(options, {1, 2});
+  driver.validation = WantedValidation{.function = "validate"};
+  driver.began();
+  driver.report(1, true);
+  ASSERT_THAT(driver.all<StartValidator>(), SizeIs(1));
+  const StartValidator first = *driver.all<StartValidator>()[0];
+  EXPECT_EQ(first.place.node, 1u);
+  driver.feed(ValidatorEnded{first.id, first.attempt, kNodeLost});
+  EXPECT_THAT(driver.all<StartValidator>(), IsEmpty()) << "its node is gone";
+  driver.feed(NodeJoined{{.id = 2, .name = "node", .resources = {.cpus = 1}}});
+  ASSERT_THAT(driver.all<StartValidator>(), SizeIs(1));
+  EXPECT_EQ(driver.all<StartValidator>()[0]->place.node, 2u);
+  EXPECT_EQ(driver.run().validations().find(first.id)->failures, 0);
 }
 
 // ---- Runs that belong to a trial

@@ -26,6 +26,8 @@ void check_failure_config(const FailureConfig& failure, Faults& faults) {
                 fmt::format("it is {}; it must be 0 or more, or -1 for retries without limit", failure.max_failures));
   faults.unless(failure.max_restore_failures >= 0, "failure_config max_restore_failures",
                 fmt::format("it is {}; it must be 0 or more", failure.max_restore_failures));
+  faults.unless(failure.max_preemption_failures >= -1, "failure_config max_preemption_failures",
+                fmt::format("it is {}; it must be -1 (unlimited) or more", failure.max_preemption_failures));
   faults.unless(!failure.fail_fast || failure.max_failures == 0, "failure_config fail_fast",
                 "the first failure ends the experiment, so max_failures must be 0");
 }
