@@ -27,6 +27,8 @@ struct Node {
   std::string name = {};     // for people: its host name; empty: this machine
   std::string address = {};  // IP address by which other nodes reach it; empty: this machine
   Resources resources = {};  // in total, including those in use
+  // The GPUs as CUDA_VISIBLE_DEVICES names them there; empty: as it does here.
+  std::vector<std::string> gpu_names = {};
   bool operator==(const Node&) const = default;
 };
 

@@ -47,6 +47,10 @@ Cluster::Cluster(const NodeList& list) : may_change_(list.may_change) {
   for (const engine::NodeId node : list.draining) drain(node);
 }
 
+Cluster::Cluster(const std::vector<engine::Node>& nodes) : Cluster(node_list(nodes)) {
+  if (!may_change_) add(nodes.front());
+}
+
 NodeList Cluster::list() const {
   NodeList list{.may_change = may_change_};
   for (const auto& [id, member] : nodes_) {

@@ -45,6 +45,8 @@ class Cluster {
   // Makes a cluster of one ready node, 0, which stays.
   explicit Cluster(const Resources& machine) { add({.resources = machine}); }
   explicit Cluster(const NodeList& list);
+  // Makes one of an engine's nodes.
+  explicit Cluster(const std::vector<engine::Node>& nodes);
 
   // Adds a ready node. Throws std::logic_error if there is one of this number, std::invalid_argument for amounts that
   // no machine has.

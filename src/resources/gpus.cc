@@ -154,4 +154,18 @@ std::string visible_devices(const std::vector<int>& gpus) {
   return text;
 }
 
+std::string visible_devices(const std::vector<int>& gpus, const std::vector<engine::Node>& nodes, engine::NodeId node) {
+  const auto found = std::ranges::find(nodes, node, &engine::Node::id);
+  if (found == nodes.end() || found->gpu_names.empty()) return visible_devices(gpus);
+  std::string text;
+  for (const int gpu : gpus) text += (text.empty() ? "" : ",") + found->gpu_names.at(static_cast<std::size_t>(gpu));
+  return text;
+}
+
+std::vector<std::string> gpu_names(double gpus) {
+  std::vector<std::string> names;
+  for (int gpu = 0; gpu < gpus; ++gpu) names.push_back(visible_devices({gpu}));
+  return names;
+}
+
 }  // namespace cadre::resources

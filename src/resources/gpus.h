@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/engine.h"
+
 namespace cadre::resources {
 
 // Returns the number of GPUs: the devices in CUDA_VISIBLE_DEVICES if that is set, otherwise those that the NVIDIA
@@ -14,6 +16,10 @@ int count_gpus();
 // Returns the value of CUDA_VISIBLE_DEVICES for a process that has these of our GPUs, numbered from 0. On a machine
 // with several kinds the names are UUIDs: CUDA would number the fastest first.
 std::string visible_devices(const std::vector<int>& gpus);
+// Returns it for a process on one of these nodes.
+std::string visible_devices(const std::vector<int>& gpus, const std::vector<engine::Node>& nodes, engine::NodeId node);
+// Returns the names of our first GPUs there, as Node::gpu_names has them.
+std::vector<std::string> gpu_names(double gpus);
 
 // Names the folders in which Linux shows GPUs.
 struct GpuFiles {

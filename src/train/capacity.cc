@@ -31,16 +31,20 @@ std::int64_t capacity(const resources::Cluster& cluster, const Resources& worker
   return fitting;
 }
 
-std::string shortage(const Resources& machine, const ScalingConfig& scaling) {
-  const std::int64_t workers = capacity(machine, scaling);
-  if (workers >= scaling.num_workers.min) return {};
+std::string shortage(const resources::Cluster& cluster, const ScalingConfig& scaling) {
   const Resources each = scaling.worker_resources();
+  const std::int64_t workers = capacity(cluster, each, scaling.placement_strategy, scaling.num_workers.min);
+  if (workers >= scaling.num_workers.min) return {};
+  if (cluster.may_change()) {
+    const std::string missing = cluster.shortage(each);
+    return missing.empty() ? fmt::format("they have room for {}", workers) : missing;
+  }
   const auto times = static_cast<double>(scaling.num_workers.min);
   Resources all = each;
   all.cpus *= times;
   all.gpus *= times;
   for (auto& [name, amount] : all.custom) amount *= times;
-  std::string missing = resources::ResourceLedger(machine).shortage(all);
+  const std::string missing = cluster.shortage(all);
   return missing.empty() ? fmt::format("its GPUs hold {} workers of {:g} gpus each", workers, each.gpus) : missing;
 }
 

@@ -15,6 +15,6 @@ std::int64_t capacity(const Resources& machine, const ScalingConfig& scaling);
 std::int64_t capacity(const resources::Cluster& cluster, const Resources& worker, PlacementStrategy strategy,
                       std::int64_t most);
 // Returns a message for users why num_workers.min workers do not fit; empty if they do.
-std::string shortage(const Resources& machine, const ScalingConfig& scaling);
+std::string shortage(const resources::Cluster& cluster, const ScalingConfig& scaling);
 
 }  // namespace cadre::train

@@ -405,7 +405,9 @@ void Controller::launch(const LaunchGroup& group) {
         .collective_timeout_ms = std::llround(options.run_config.collective_timeout.count() * 1e3),
         .backend = description_.backend,
         .backend_options = description_.backend_options,
-        .visible_devices = machine.gpus > 0 ? std::optional(resources::visible_devices(place.gpus)) : std::nullopt,
+        .visible_devices = machine.gpus > 0
+                               ? std::optional(resources::visible_devices(place.gpus, engine_.nodes(), place.node))
+                               : std::nullopt,
         .has_validator = !options.validation.function.name.empty(),
         .datasets = Config(options.datasets),
         .sends_metrics = !callbacks_.empty(),
@@ -435,8 +437,9 @@ void Controller::start(const StartValidator& validator) {
       .config = validator.wanted.config,
       .resources = config.resources,
       .worker_resources = workers,
-      .visible_devices =
-          validator.machine.gpus > 0 ? std::optional(resources::visible_devices(validator.place.gpus)) : std::nullopt};
+      .visible_devices = validator.machine.gpus > 0 ? std::optional(resources::visible_devices(
+                                                          validator.place.gpus, engine_.nodes(), validator.place.node))
+                                                    : std::nullopt};
   engine_.start(validator_id(validator.id, validator.attempt),
                 {.assignment = {entry_of(validator.wanted), to_value(assignment)},
                  .node = validator.place.node,

@@ -10,7 +10,7 @@
 #include "control/object_uses.h"
 #include "publish/home.h"
 #include "publish/publishing.h"
-#include "resources/resource_ledger.h"
+#include "resources/cluster.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
@@ -28,25 +28,32 @@ namespace cadre::train {
 namespace fs = std::filesystem;
 namespace {
 
-// Throws if the smallest group needs more than the machine has and could never start.
+resources::Cluster nodes_that_are_there() { return resources::Cluster(worker::root_nodes()); }
+
+// Throws if the smallest group needs more than there is and could never start.
 void require_resources(const ScalingConfig& scaling) {
-  if (scaling.placement_strategy == PlacementStrategy::strict_spread && scaling.num_workers.min > 1)
+  if (worker::awaits_nodes()) return;
+  const resources::Cluster nodes = nodes_that_are_there();
+  if (scaling.placement_strategy == PlacementStrategy::strict_spread &&
+      scaling.num_workers.min > static_cast<std::int64_t>(nodes.size()))
     throw InvalidArgument(
-        fmt::format("placement_strategy strict_spread needs {} machines for {} workers, and there is one",
-                    scaling.num_workers.min, scaling.num_workers.min));
-  const std::string missing = shortage(worker::root_resources(), scaling);
+        fmt::format("placement_strategy strict_spread needs {} machines for {} workers, and there {} {}",
+                    scaling.num_workers.min, scaling.num_workers.min, nodes.size() == 1 ? "is" : "are",
+                    nodes.size() == 1 ? "one" : std::to_string(nodes.size())));
+  const std::string missing = shortage(nodes, scaling);
   if (missing.empty()) return;
   const bool in_trial = worker::ParentRun::current() != nullptr;
-  throw InvalidArgument(fmt::format("{} workers need more than {}: {}", scaling.num_workers.min,
-                                    in_trial ? "the bundles of their trial have" : "this machine has", missing));
+  const std::string what = in_trial             ? "the bundles of their trial have"
+                           : nodes.may_change() ? "the nodes have"
+                                                : "this machine has";
+  throw InvalidArgument(fmt::format("{} workers need more than {}: {}", scaling.num_workers.min, what, missing));
 }
 
-// Throws if a validation needs more than the machine has. It may wait until the run has trained, but must be able to
+// Throws if a validation needs more than a machine has. It may wait until the run has trained, but must be able to
 // start then.
 void require_resources(const ValidationConfig& validation) {
-  if (validation.function.name.empty()) return;
-  const std::string missing =
-      resources::ResourceLedger(worker::root_resources()).shortage(Validations(validation).needs());
+  if (validation.function.name.empty() || worker::awaits_nodes()) return;
+  const std::string missing = nodes_that_are_there().shortage(Validations(validation).needs());
   if (!missing.empty()) throw InvalidArgument("a validation needs more than there is: " + missing);
 }
 

@@ -148,8 +148,11 @@ ResultGrid Tuner::fit() {
 ResultGrid Tuner::run() {
   if (trainable_.resource_function.function.empty()) {
     const Resources needs = placement_group(trainable_).required_resources();
-    const std::string shortage = resources::ResourceLedger(worker::root_resources()).shortage(needs);
-    if (!shortage.empty()) throw InvalidArgument("a trial needs more than this machine has: " + shortage);
+    const resources::Cluster nodes(worker::root_nodes());
+    const std::string shortage = worker::awaits_nodes() ? "" : nodes.shortage(needs);
+    if (!shortage.empty())
+      throw InvalidArgument(fmt::format("a trial needs more than {} has: {}",
+                                        nodes.may_change() ? "any node" : "this machine", shortage));
   }
 
   const RunConfig& run = options_.run_config;

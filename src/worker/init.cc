@@ -176,7 +176,7 @@ void init(int argc, char** argv, const InitOptions& given) {
   allow_many_open_files();
   if (agent) {
     engine::local::LocalEngine engine(*process()->server, process()->resources);
-    engine::cluster::run_agent(*agent, engine);
+    engine::cluster::run_agent(*agent, engine, resources::gpu_names(process()->resources.gpus));
   }
   if (options.host == nullptr) worker::report_uncaught_errors();  // a host reports its own
 }
@@ -203,6 +203,11 @@ std::unique_ptr<engine::Engine> make_further_engine() {
 }
 
 Resources root_resources() { return initialised_process().resources; }
+
+bool awaits_nodes() {
+  Process& process = initialised_process();
+  return process.cluster && nodes_of(process).awaits_nodes();
+}
 
 std::vector<engine::Node> root_nodes() {
   Process& process = initialised_process();

@@ -23,6 +23,8 @@ std::unique_ptr<engine::Engine> make_further_engine();
 Resources root_resources();
 // Returns its nodes; with a cluster waits for them. Throws EngineError likewise, and if they cannot be had.
 std::vector<engine::Node> root_nodes();
+// Returns true if more nodes may come than root_nodes() has returned.
+bool awaits_nodes();
 
 // In a worker that may start workers: set the connection to the fork server, which it was started with, and the
 // resources for its own workers.

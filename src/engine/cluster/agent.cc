@@ -75,9 +75,10 @@ std::unique_ptr<channel::Stream> standard_streams() {
 
 class Agent {
  public:
-  Agent(const AgentSettings& settings, local::LocalEngine& engine)
+  Agent(const AgentSettings& settings, local::LocalEngine& engine, std::vector<std::string> gpu_names)
       : settings_(settings),
         engine_(engine),
+        gpu_names_(std::move(gpu_names)),
         dialler_(poller_, settings.addresses.empty() ? std::vector<Address>() : to_addresses(settings.addresses)) {
     if (!settings.addresses.empty()) tls_ = channel::tls().client(settings.certificate);
     engine_.watch(poller_.descriptor(), [this] {
@@ -188,7 +189,8 @@ class Agent {
                                  .continues = has_been_connected_,
                                  .host = base::host_name(),
                                  .pid = ::getpid(),
-                                 .resources = engine_.resources()});
+                                 .resources = engine_.resources(),
+                                 .gpu_names = gpu_names_});
     poller_.watch(greeting_->stream->input(), [this] { go_on_greeting(); });
     go_on_greeting();
   }
@@ -288,6 +290,7 @@ class Agent {
 
   AgentSettings settings_;
   local::LocalEngine& engine_;
+  std::vector<std::string> gpu_names_;
   channel::Poller poller_;
   Dialler dialler_;
   std::unique_ptr<channel::TlsEndpoint> tls_ = {};  // null: standard input and output
@@ -324,11 +327,11 @@ std::optional<AgentSettings> take_agent_settings() {
   return settings;
 }
 
-void run_agent(const AgentSettings& settings, local::LocalEngine& engine) {
+void run_agent(const AgentSettings& settings, local::LocalEngine& engine, std::vector<std::string> gpu_names) {
   drain_at_sigterm(engine);
   int code = 1;
   try {
-    code = Agent(settings, engine).run();
+    code = Agent(settings, engine, std::move(gpu_names)).run();
   } catch (const Error& error) {
     std::fprintf(stderr, "cadre: this agent ends: %s\n", error.what());
   }

@@ -30,6 +30,8 @@ inline constexpr const char* ordinal_variable = "CADRE_AGENT_ORDINAL";
 std::optional<AgentSettings> take_agent_settings();
 
 // Runs workers for the controller until it gives the node back, has ended, or refuses this agent. Ends this process.
-[[noreturn]] void run_agent(const AgentSettings& settings, local::LocalEngine& engine);
+// `gpu_names`: see Node.
+[[noreturn]] void run_agent(const AgentSettings& settings, local::LocalEngine& engine,
+                            std::vector<std::string> gpu_names);
 
 }  // namespace cadre::engine::cluster

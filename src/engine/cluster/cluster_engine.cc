@@ -144,7 +144,10 @@ std::vector<Address> ClusterEngine::dialled_addresses() const {
 }
 
 void ClusterEngine::request_nodes() {
-  for (const NodeRequest& request : options_.requests) request_node(request);
+  for (const NodeRequest& request : options_.requests) {
+    wanted_ += static_cast<std::size_t>(request.nodes);
+    request_node(request);
+  }
 }
 
 void ClusterEngine::request_node(NodeRequest request) {
@@ -161,11 +164,9 @@ void ClusterEngine::request_node(NodeRequest request) {
 }
 
 void ClusterEngine::await_nodes() {
-  std::size_t wanted = 0;
-  for (const NodeRequest& request : options_.requests) wanted += static_cast<std::size_t>(request.nodes);
   const TimePoint begin = Clock::now();
   std::optional<TimePoint> first_came;
-  for (std::string said; members_.size() < wanted; say_what_is_awaited(begin, said)) {
+  for (std::string said; awaits_nodes(); say_what_is_awaited(begin, said)) {
     take_provider_events();
     if (!refusal_.empty()) throw EngineError(fmt::format("a node cannot be had: {}", refusal_));
     if (!members_.empty() && !first_came) first_came = Clock::now();
@@ -333,7 +334,7 @@ ClusterEngine::Member& ClusterEngine::join(const Hello& hello) {
   Member& member = members_[id];
   member.hello = hello;
   member.hello.token.clear();
-  member.node = {.id = id, .name = hello.host, .resources = hello.resources};
+  member.node = {.id = id, .name = hello.host, .resources = hello.resources, .gpu_names = hello.gpu_names};
   member.link = std::make_unique<channel::Link>(poller_, hello.session,
                                                 [this, id](channel::LaneMessage&& message) { take(id, message); });
   return member;

@@ -56,6 +56,9 @@ class ClusterEngine final : public Engine {
   double wall_seconds() const override;
   Clock::duration stopped() const override { return pulse_.stopped(); }
 
+  // Returns true if more nodes were requested than are there.
+  bool awaits_nodes() const { return members_.size() < wanted_; }
+
   // Reserve all nodes for a run; claim() returns false if another one has them. Any thread.
   bool claim() { return !claimed_.exchange(true); }
   void release() { claimed_ = false; }
@@ -131,6 +134,7 @@ class ClusterEngine final : public Engine {
   std::vector<Event> events_ = {};
   std::map<std::uint64_t, NodeRequest> requests_ = {};
   std::uint64_t last_request_ = 0;
+  std::size_t wanted_ = 0;    // nodes
   std::string queue_ = {};    // why the provider has no nodes yet
   std::string refusal_ = {};  // of a request, or the end of an agent that never connected
   // A node to request again, because its agent has ended.

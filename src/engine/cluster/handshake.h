@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cadre/resources.h"
 #include "channel/frame.h"
@@ -33,6 +34,7 @@ struct Hello {
   std::string host = {};
   std::int64_t pid = 0;
   Resources resources = {};
+  std::vector<std::string> gpu_names = {};
   bool operator==(const Hello&) const = default;
 };
 
