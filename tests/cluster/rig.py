@@ -176,7 +176,7 @@ class Rig:
 
     def command(self, node, command):
         """Returns the command line that runs a command on a node."""
-        enter = ["nsenter", "--target", str(self._pids[node]), "--net", "--uts", "--mount", "--pid", f"--wd={os.getcwd()}"]
+        enter = [shutil.which("nsenter", path=PATH), "--target", str(self._pids[node]), "--net", "--uts", "--mount", "--pid", f"--wd={os.getcwd()}"]
         return [*enter, "--", *map(str, command)]
 
     def environment(self, variables=None):

@@ -52,7 +52,7 @@ TEST(Slurm, AStepHasAllOfItsNode) {
   EXPECT_THAT(step_command(request, kStart, 1, true),
               ElementsAre("srun", "--nodes=1", "--ntasks=1", "--ntasks-per-node=1", "--cpu-bind=none", "--no-kill",
                           "--kill-on-bad-exit=0", "--export=ALL", "--input=none", "--overlap", "--chdir=/work dir",
-                          "--output=/dev/null", "--het-group=1", "--", "/opt/my program", "it's", "$HOME"));
+                          "--het-group=1", "--", "/opt/my program", "it's", "$HOME"));
 }
 
 TEST(Slurm, FaultyOptionsAreNamedAllAtOnce) {

@@ -118,7 +118,7 @@ constexpr std::size_t kMostAtATime = std::size_t{1} << 20;
 
 }  // namespace
 
-Command::Command(const CommandStart& start) {
+Command::Command(const CommandStart& start) : most_output_(start.most_output) {
   if (start.arguments.empty()) throw_not_started(start, "no program is given");
   const base::FileDescriptor input = make_input(start);
   auto [output, childs_output] = make_pipe(start);
@@ -184,7 +184,7 @@ std::string Command::end() const {
 
 void Command::read_output() {
   const std::string read = read_pipe(output_pipe_, kMostAtATime);
-  const std::size_t kept = std::min(read.size(), kMostOutput - output_.size());
+  const std::size_t kept = std::min(read.size(), most_output_ - output_.size());
   is_output_cut_ = is_output_cut_ || kept < read.size();
   output_.append(read, 0, kept);
 }

@@ -16,17 +16,17 @@
 namespace cadre::engine::cluster {
 
 struct CommandStart {
-  std::vector<std::string> arguments = {};    // the first is the program, looked for in this process's PATH
-  std::vector<std::string> environment = {};  // all of it, as NAME=value
-  std::filesystem::path directory = {};       // empty: this process's
-  std::string input = {};                     // standard input
-  int death_signal = SIGKILL;                 // what it gets when the thread that started it ends
+  std::vector<std::string> arguments = {};          // the first is the program, looked for in this process's PATH
+  std::vector<std::string> environment = {};        // all of it, as NAME=value
+  std::filesystem::path directory = {};             // empty: this process's
+  std::string input = {};                           // standard input
+  int death_signal = SIGKILL;                       // what it gets when the thread that started it ends
+  std::size_t most_output = std::size_t{16} << 20;  // bytes of its output that are kept, from the beginning
 };
 
 class Command {
  public:
-  // Limits of what is kept: the beginning of the output, the end of the error messages.
-  static constexpr std::size_t kMostOutput = std::size_t{16} << 20;
+  // Bytes of its error messages that are kept, from the end.
   static constexpr std::size_t kMostErrors = std::size_t{16} << 10;
 
   // Starts it, which takes as long as starting any process. Throws EngineError if it cannot be started.
@@ -62,6 +62,7 @@ class Command {
   base::FileDescriptor end_;        // readable when it has ended
   base::FileDescriptor output_pipe_;
   base::FileDescriptor errors_pipe_;
+  std::size_t most_output_;
   std::string output_ = {};
   std::string errors_ = {};
   bool is_output_cut_ = false;

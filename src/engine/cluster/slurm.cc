@@ -113,6 +113,8 @@ std::string_view without_prefix(std::string_view line) {
 }
 
 constexpr std::size_t kMostSaidBytes = 1000;
+// What srun says to --cpu-bind=none where nothing is bound anyway.
+constexpr std::string_view kNoBinding = "lacks support for cpu binding";
 
 }  // namespace
 
@@ -203,7 +205,6 @@ Words step_command(const NodeRequest& request, const AgentStart& start, std::int
   command.insert(command.end(), options.begin(), options.end());
   if (overlap) command.emplace_back("--overlap");
   if (!start.directory.empty()) command.push_back("--chdir=" + start.directory.string());
-  if (!request.options.contains("output")) command.emplace_back("--output=/dev/null");
   std::map<std::string, std::string> further = request.options;
   further.erase("exclusive");  // of a step: only the resources that it names
   append_options(command, further);
@@ -275,7 +276,7 @@ std::string said(std::string_view errors) {
   std::string said;
   for (const std::string_view line : split(errors, '\n')) {
     const std::string_view text = without_prefix(trimmed(line));
-    if (!text.empty()) said += (said.empty() ? "" : "; ") + std::string(text);
+    if (!text.empty() && text.find(kNoBinding) == text.npos) said += (said.empty() ? "" : "; ") + std::string(text);
   }
   if (said.size() > kMostSaidBytes) said = "..." + said.substr(said.size() - kMostSaidBytes);
   return said;
