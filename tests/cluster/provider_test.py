@@ -26,11 +26,11 @@ exec sleep 600
 class Tool:
     """provider_tool on the control node; with `allocation`, in an allocation of that many nodes."""
 
-    def __init__(self, cluster, mode, agents, experiment="x", allocation=None, env=None):
+    def __init__(self, cluster, mode, agents, experiment="x", allocation=None, salloc=(), env=None):
         self.cluster = cluster
         command = [str(TOOL), mode, experiment, "/bin/sh", str(cluster.directory / "agent.sh"), str(agents)]
         if allocation:
-            command = ["salloc", "--quiet", f"--nodes={allocation}", "--exclusive", *command]
+            command = ["salloc", "--quiet", f"--nodes={allocation}", "--exclusive", *salloc, *command]
         self.process = cluster.start("ctl", command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                      stderr=subprocess.PIPE, text=True, cwd=cluster.directory, bufsize=1)
         self.events = []
@@ -68,7 +68,7 @@ class ProviderTest(unittest.TestCase):
     partitions = {"all": "Default=YES PriorityTier=1 GraceTime=0", "urgent": "PriorityTier=9 PreemptMode=OFF"}
 
     def setUp(self):
-        self.cluster = self.enterContext(rig.Rig(nodes=2, partitions=self.partitions))
+        self.cluster = self.enterContext(rig.Rig(nodes=2, partitions=self.partitions, gpus={"n2": ("a100", 2)}))
         (self.cluster.directory / "agent.sh").write_text(AGENT, encoding="utf-8")
         self.agents = self.cluster.directory / "agents"
         self.agents.mkdir()
@@ -137,9 +137,11 @@ class StepsTest(ProviderTest):
         tool.say("request 1 2")
         self.wait_for_agents(0, 1)
         tool.say("request 2 1")
-        self.assertIn("busy", tool.wait_for("queued", 2))
+        self.assertIn("all 2 nodes of the allocation are in use", tool.wait_for("queued", 2))
         tool.say("request 3 3")
         self.assertIn("the allocation has 2 nodes, not 3", tool.wait_for("refused", 3))
+        tool.say("release 1 1")
+        self.wait_for_agents(0, 0)
 
     def test_a_step_that_is_cancelled_from_outside_is_told(self):
         tool = self.begin()
@@ -148,6 +150,13 @@ class StepsTest(ProviderTest):
         job = self.cluster.run("ctl", ["squeue", "--noheader", "--format=%i"]).stdout.strip()
         self.cluster.run("ctl", ["scancel", f"{job}.0"])
         self.assertIn("CANCELLED", tool.wait_for("ended", 1, 0))
+
+    def test_agents_see_all_gpus_of_the_allocation(self):
+        tool = Tool(self.cluster, "steps", self.agents, allocation=1, salloc=["--gres=gpu:a100:2"])
+        self.addCleanup(tool.close)
+        tool.say("request 1 1")
+        self.wait_for_agents(0)
+        self.assertIn("CUDA_VISIBLE_DEVICES=0,1\n", next(self.agents.glob("agent-0-*")).read_text())
 
     def test_steps_end_with_the_controller(self):
         tool = self.begin()
@@ -197,11 +206,17 @@ class JobsTest(ProviderTest):
         tool = self.tool("jobs")
         tool.say("request 1 3")
         self.wait_for_agents(0, 1)
-        tool.say("look")
-        self.assertIn("Resources", tool.wait_for("queued", 1, "Resources") or "Resources")
+        tool.wait_for("queued", 1, "Resources")
         tool.say("release 1 2")
         tool.wait_for("ended", 1, 2)
         self.wait_for_agents(0, 1)
+
+    def test_gpus_choose_the_node(self):
+        tool = self.tool("jobs")
+        tool.say("request 1 1 gres=gpu:a100:2")
+        self.wait_for_agents(0)
+        self.assertEqual(self.running(), [(0, "n2")])
+        self.assertIn("CUDA_VISIBLE_DEVICES=0,1\n", next(self.agents.glob("agent-0-*")).read_text())
 
     def test_a_refusal_has_slurms_words(self):
         tool = self.tool("jobs")

@@ -45,6 +45,16 @@ void SlurmSteps::request(const NodeRequest& request, const AgentStart& start) {
     this->start(*step);
     steps_.push_back(std::move(step));
   }
+  // srun says so itself, but only after a minute.
+  if (allocated && nodes_in_use() > *allocated)
+    events_.push_back(
+        Queued{.request = request.id, .reason = fmt::format("all {} nodes of the allocation are in use", *allocated)});
+}
+
+std::int64_t SlurmSteps::nodes_in_use() const {
+  std::int64_t nodes = 0;
+  for (const auto& step : steps_) nodes += step->ordinal ? 1 : step->request.nodes;
+  return nodes;
 }
 
 void SlurmSteps::start(Step& step) {

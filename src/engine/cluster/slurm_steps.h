@@ -41,6 +41,7 @@ class SlurmSteps final : public Provider {
   void try_again(Step& step, const std::string& why);
   // Returns false once the step has ended.
   bool look(Step& step);
+  std::int64_t nodes_in_use() const;
   void refuse(std::uint64_t request, const std::string& reason);
 
   slurm::Variables own_;
