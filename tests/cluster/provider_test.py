@@ -13,7 +13,7 @@ import unittest
 import rig
 
 TOOL = pathlib.Path(os.environ["CADRE_BIN"]) / "provider_tool"
-DEADLINE_S = 90
+DEADLINE_S = float(os.environ.get("CADRE_DEADLINE_S", 90))  # shorter to see a test fail
 
 # Writes its environment to a file of its own and waits.
 AGENT = """#!/bin/sh
@@ -26,11 +26,11 @@ exec sleep 600
 class Tool:
     """provider_tool on the control node; with `allocation`, in an allocation of that many nodes."""
 
-    def __init__(self, cluster, mode, agents, experiment="x", allocation=None, salloc=(), env=None):
+    def __init__(self, cluster, mode, agents, experiment="x", allocation=None, salloc=(), then="true", env=None):
         self.cluster = cluster
         command = [str(TOOL), mode, experiment, "/bin/sh", str(cluster.directory / "agent.sh"), str(agents)]
         if allocation:
-            command = ["salloc", "--quiet", f"--nodes={allocation}", "--exclusive", *salloc, *command]
+            command = ["salloc", "--quiet", f"--nodes={allocation}", "--exclusive", *salloc, "sh", "-c", f'"$@"; {then}', "sh", *command]
         self.process = cluster.start("ctl", command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                      stderr=subprocess.PIPE, text=True, cwd=cluster.directory, bufsize=1)
         self.events = []
@@ -159,11 +159,14 @@ class StepsTest(ProviderTest):
         self.assertIn("CUDA_VISIBLE_DEVICES=0,1\n", next(self.agents.glob("agent-0-*")).read_text())
 
     def test_steps_end_with_the_controller(self):
-        tool = self.begin()
+        # The allocation lives on, so it is not Slurm that ends them.
+        tool = Tool(self.cluster, "steps", self.agents, allocation=2, then="cat")
+        self.addCleanup(tool.close)
         tool.say("request 1 2")
         self.wait_for_agents(0, 1)
         self.assertEqual(self.cluster.kill("provider_tool"), 1)
         self.wait_for_agents()
+        self.assertIn("RUNNING", self.cluster.run("ctl", ["squeue", "--noheader", "--format=%T"]).stdout)
 
     def test_outside_of_an_allocation_they_are_refused(self):
         tool = self.tool("steps")
