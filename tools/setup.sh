@@ -6,7 +6,7 @@
 # Debian packages (with root or sudo; else it says which libraries and programs are missing, and ends), a Python virtual
 # environment in .venv (libtorch and Arrow come out of its torch and pyarrow wheels) and MNIST in data/mnist. Groups add:
 # the Python packages and Debian tools that the tests ask for; Doxygen; what makes Debian packages; clang-format; that
-# and clang-tidy; what sanitizers and coverage take. Long output goes to log files in .setup/.
+# and clang-tidy; what sanitizers and coverage take. Long output goes to log files in .setup/, where tests find Slurm, too.
 #   TORCH_BUILD, TORCH_INDEX_URL   which build of torch, and from where; see tools/install_torch.sh
 #   CMAKE_PREFIX_PATH              where libraries are that are in none of the usual places, with : between
 #   CXX, PYTHON                    compiler and Python, where they are not clang++-19 and /usr/bin/python3
@@ -136,6 +136,9 @@ install_azurite() {
     .venv/bin/npm install --no-audit --no-fund --prefix .venv/azurite "azurite@$azurite_version"
 }
 
+# A Slurm for tests of a cluster, in .setup/slurm: nothing of it is installed.
+install_slurm() { [[ -z "$with_tests" ]] || tools/install_slurm.sh "$logs/slurm"; }
+
 fetch_data() {
   [[ -d data/mnist ]] && return
   say "fetching MNIST into data/mnist"
@@ -151,5 +154,6 @@ remember_installation() {
 install_packages
 install_python_packages
 install_azurite
+install_slurm
 fetch_data
 remember_installation

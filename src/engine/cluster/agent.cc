@@ -27,6 +27,7 @@
 #include "engine/cluster/dialler.h"
 #include "engine/cluster/handshake.h"
 #include "engine/cluster/messages.h"
+#include "engine/cluster/ordinal.h"
 
 namespace cadre::engine::cluster {
 namespace {
@@ -322,8 +323,8 @@ std::optional<AgentSettings> take_agent_settings() {
     throw InvalidArgument(error.what());
   }
   ::unsetenv(agent_variable);
-  if (const char* const ordinal = std::getenv(ordinal_variable)) settings.ordinal = std::atoll(ordinal);
-  ::unsetenv(ordinal_variable);
+  settings.ordinal = agent_ordinal().value_or(0);
+  ::unsetenv(kOrdinalVariable);
   return settings;
 }
 

@@ -22,8 +22,6 @@ struct AgentSettings {
   double stays_s = 0;  // how long it waits for a controller that has ended, for another one to take its place
 };
 inline constexpr const char* agent_variable = "CADRE_AGENT";
-// The node's number in its request, which differs from agent to agent.
-inline constexpr const char* ordinal_variable = "CADRE_AGENT_ORDINAL";
 
 // Returns the settings if this process was started as an agent, and removes them from the environment: they are secret.
 // Throws InvalidArgument for settings that cannot be read.

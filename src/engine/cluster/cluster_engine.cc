@@ -84,7 +84,6 @@ ClusterEngine::ClusterEngine(std::unique_ptr<Provider> provider, ClusterOptions 
     while (::read(wake_.get(), &count, sizeof count) > 0) woken_ = true;
   });
   listen();
-  for (const int descriptor : provider_->fds()) poller_.watch(descriptor, [this] { take_provider_events(); });
   request_nodes();
   await_nodes();
 }
@@ -161,6 +160,7 @@ void ClusterEngine::request_node(NodeRequest request) {
   AgentStart start = options_.start;
   start.variables[agent_variable] = settings;
   provider_->request(request, start);
+  watch_provider();
 }
 
 void ClusterEngine::await_nodes() {
@@ -206,6 +206,15 @@ Resources ClusterEngine::resources() const {
   return sum;
 }
 
+// Watches the provider's descriptors, which change whenever it does something, in a poller of their own: one that is
+// closed meanwhile may be another one's number.
+void ClusterEngine::watch_provider() {
+  if (provider_poller_) poller_.unwatch(provider_poller_->descriptor());
+  provider_poller_.emplace();
+  for (const int descriptor : provider_->fds()) provider_poller_->watch(descriptor, [] {});
+  poller_.watch(provider_poller_->descriptor(), [this] { take_provider_events(); });
+}
+
 void ClusterEngine::take_provider_events() {
   for (const ProviderEvent& event : provider_->take_events()) {
     std::visit(base::Overload{[this](const Queued& queued) { queue_ = queued.reason; },
@@ -213,6 +222,7 @@ void ClusterEngine::take_provider_events() {
                               [this](const AgentEnded& ended) { agent_ended(ended); }},
                event);
   }
+  watch_provider();
 }
 
 void ClusterEngine::agent_ended(const AgentEnded& ended) {

@@ -111,6 +111,7 @@ class ClusterEngine final : public Engine {
   void take(Member& member, Exited& exited);
   void take(Member& member, Draining& draining);
   void give_up(NodeId node, const std::string& reason);
+  void watch_provider();
   void take_provider_events();
   std::optional<TimePoint> given_up_at(const Member& member) const;
   std::optional<TimePoint> next_deadline() const;
@@ -122,6 +123,7 @@ class ClusterEngine final : public Engine {
   std::unique_ptr<Provider> provider_;
   ClusterOptions options_;
   channel::Poller poller_;
+  std::optional<channel::Poller> provider_poller_ = {};
   base::FileDescriptor wake_;      // an eventfd
   base::FileDescriptor listener_;  // the port that agents dial
   std::uint16_t port_ = 0;

@@ -14,7 +14,7 @@
 
 #include "base/system_error.h"
 #include "cadre/error.h"
-#include "engine/cluster/agent.h"
+#include "engine/cluster/ordinal.h"
 #include "engine/engine.h"
 
 extern char** environ;
@@ -78,7 +78,7 @@ void Processes::request(const NodeRequest& request, const AgentStart& start) {
 
 void Processes::start_agent(const Place& place, const AgentStart& start) {
   std::map<std::string, std::string> variables = start.variables;
-  variables[ordinal_variable] = std::to_string(place.second);
+  variables[kOrdinalVariable] = std::to_string(place.second);
   std::vector<std::string> command = start.command;
   std::vector<std::string> environment = environment_with(variables);
   const pid_t id = execute(pointers(command), pointers(environment), start.directory.c_str());

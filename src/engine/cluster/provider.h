@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -29,7 +30,7 @@ struct NodeRequest {
 };
 
 // The program that runs on each node. Variables that all agents of a request share; a node's own number among them is
-// added by what starts it.
+// added by what starts it (ordinal.h).
 struct AgentStart {
   std::vector<std::string> command = {};              // program and arguments
   std::map<std::string, std::string> variables = {};  // added to the environment; secret, so never in a command line
@@ -62,10 +63,16 @@ class Provider {
 
   // Requests nodes; returns at once. What goes wrong comes as an event.
   virtual void request(const NodeRequest& request, const AgentStart& start) = 0;
-  // Gives all nodes of a request back, or one of them, also those that are not there yet. May be called again.
+  // Gives all nodes of a request back, or one of them, also those that are not there yet. May be called again. Nodes of
+  // an all_or_none request may be kept until all of them are given back.
   virtual void release(std::uint64_t request) = 0;
   virtual void release(std::uint64_t request, std::int64_t ordinal) = 0;
+  // For a controller that continues an experiment: takes over the nodes of these requests, which an earlier process
+  // made, and gives all others of the experiment back. Providers whose nodes end with the process that asked have none.
+  virtual void cancel_unclaimed(const std::set<std::uint64_t>& /*live*/) {}
 
+  // Asks as soon as possible what became of the nodes: a link has broken.
+  virtual void look_soon() {}
   // Returns what has happened since the last call, without waiting.
   virtual std::vector<ProviderEvent> take_events() = 0;
   // Returns when take_events() should be called next; empty: when fds() are readable.

@@ -1,0 +1,197 @@
+#include "engine/cluster/command.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/close_range.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "base/system_error.h"
+#include "cadre/error.h"
+
+namespace cadre::engine::cluster {
+namespace {
+
+[[noreturn]] void throw_not_started(const CommandStart& start, const std::string& reason) {
+  throw EngineError(
+      fmt::format("cannot start {}: {}", start.arguments.empty() ? "nothing" : start.arguments.front(), reason));
+}
+
+std::pair<base::FileDescriptor, base::FileDescriptor> make_pipe(const CommandStart& start) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_not_started(start, base::last_system_error());
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return {base::FileDescriptor(ends[0]), base::FileDescriptor(ends[1])};
+}
+
+// A file in memory: whoever reads it does not wait for this process, and this process does not wait until it is read.
+base::FileDescriptor make_input(const CommandStart& start) {
+  base::FileDescriptor input(::memfd_create("cadre-input", MFD_CLOEXEC));
+  if (!input) throw_not_started(start, base::last_system_error());
+  for (std::string_view rest = start.input; !rest.empty();) {
+    const ::ssize_t count = ::write(input.get(), rest.data(), rest.size());
+    if (count < 0 && errno != EINTR) throw_not_started(start, base::last_system_error());
+    if (count > 0) rest.remove_prefix(static_cast<std::size_t>(count));
+  }
+  ::lseek(input.get(), 0, SEEK_SET);
+  return input;
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+struct Child {
+  ::pid_t parent;
+  int input, output, errors;
+  int death_signal;
+  const char* directory;  // or null
+  char* const* arguments;
+  char* const* environment;
+  int fault = 0;  // errno, written by the child
+};
+
+// Runs between vfork and exec in the memory of the parent: system calls only.
+[[noreturn]] void run(Child& child) {
+  for (int signal = 1; signal < SIGRTMAX; ++signal) ::signal(signal, SIG_DFL);  // ignored ones would stay ignored
+  ::sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::setsid();
+  ::prctl(PR_SET_PDEATHSIG, child.death_signal);
+  if (::getppid() != child.parent) ::_exit(127);  // the parent died before prctl
+  ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+  if (::dup2(child.input, STDIN_FILENO) >= 0 && ::dup2(child.output, STDOUT_FILENO) >= 0 &&
+      ::dup2(child.errors, STDERR_FILENO) >= 0 && (child.directory == nullptr || ::chdir(child.directory) == 0))
+    ::execvpe(child.arguments[0], child.arguments, child.environment);
+  child.fault = errno;
+  ::_exit(127);
+}
+
+// vfork, because a fork copies the page tables of a process that may have hundreds of gigabytes mapped; posix_spawn
+// sets no death signal.
+::pid_t start_child(Child& child) {
+  ::sigset_t all;
+  ::sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // no handler of this process runs in the child
+  const ::pid_t process = ::vfork();              // NOLINT(clang-analyzer-security.insecureAPI.vfork)
+  if (process == 0) run(child);                   // NOLINT(clang-analyzer-unix.Vfork)
+  if (process < 0) child.fault = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return process;
+}
+
+// Returns the bytes that are there; closes the pipe at its end.
+std::string read_pipe(base::FileDescriptor& pipe, std::size_t most) {
+  std::string read;
+  std::array<char, 65536> buffer;
+  while (pipe && read.size() < most) {
+    const ::ssize_t count = ::read(pipe.get(), buffer.data(), buffer.size());
+    if (count > 0) {
+      read.append(buffer.data(), static_cast<std::size_t>(count));
+    } else if (count == 0) {
+      pipe.reset();
+    } else if (errno == EAGAIN) {
+      break;
+    } else if (errno != EINTR) {
+      pipe.reset();
+    }
+  }
+  return read;
+}
+
+constexpr std::size_t kMostAtATime = std::size_t{1} << 20;
+
+}  // namespace
+
+Command::Command(const CommandStart& start) : most_output_(start.most_output) {
+  if (start.arguments.empty()) throw_not_started(start, "no program is given");
+  const base::FileDescriptor input = make_input(start);
+  auto [output, childs_output] = make_pipe(start);
+  auto [errors, childs_errors] = make_pipe(start);
+  const std::vector<char*> arguments = pointers_to(start.arguments);
+  const std::vector<char*> environment = pointers_to(start.environment);
+  Child child{.parent = ::getpid(),
+              .input = input.get(),
+              .output = childs_output.get(),
+              .errors = childs_errors.get(),
+              .death_signal = start.death_signal,
+              .directory = start.directory.empty() ? nullptr : start.directory.c_str(),
+              .arguments = arguments.data(),
+              .environment = environment.data()};
+  process_ = start_child(child);
+  if (child.fault != 0) {
+    if (process_ > 0) ::waitpid(process_, nullptr, 0);
+    throw_not_started(start, std::strerror(child.fault));
+  }
+  end_ = base::FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)));
+  output_pipe_ = std::move(output);
+  errors_pipe_ = std::move(errors);
+}
+
+Command::~Command() {
+  if (has_ended()) return;
+  kill(SIGKILL);
+  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+bool Command::update() {
+  if (has_ended()) return true;
+  int status = 0;
+  const ::pid_t ended = ::waitpid(process_, &status, WNOHANG);
+  read_output();
+  read_errors();
+  if (ended == 0 || (ended < 0 && errno == EINTR)) return false;
+  status_ = ended == process_ ? status : 0;  // 0: the program has its children reaped by the kernel
+  end_.reset();
+  output_pipe_.reset();
+  errors_pipe_.reset();
+  return true;
+}
+
+void Command::kill(int signal) const {
+  if (!has_ended()) ::kill(-process_, signal);
+}
+
+std::vector<int> Command::fds() const {
+  std::vector<int> fds;
+  for (const base::FileDescriptor* fd : {&end_, &output_pipe_, &errors_pipe_}) {
+    if (*fd) fds.push_back(fd->get());
+  }
+  return fds;
+}
+
+std::string Command::end() const {
+  if (!status_) return "";
+  if (WIFSIGNALED(*status_)) return fmt::format("signal {}", WTERMSIG(*status_));
+  return fmt::format("exit code {}", WEXITSTATUS(*status_));
+}
+
+void Command::read_output() {
+  const std::string read = read_pipe(output_pipe_, kMostAtATime);
+  const std::size_t kept = std::min(read.size(), most_output_ - output_.size());
+  is_output_cut_ = is_output_cut_ || kept < read.size();
+  output_.append(read, 0, kept);
+}
+
+void Command::read_errors() {
+  errors_ += read_pipe(errors_pipe_, kMostAtATime);
+  if (errors_.size() > kMostErrors) errors_.erase(0, errors_.size() - kMostErrors);
+}
+
+}  // namespace cadre::engine::cluster

@@ -1,0 +1,71 @@
+// A command that runs beside this process: started without a shell, in a session of its own, and never waited for.
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file_descriptor.h"
+
+namespace cadre::engine::cluster {
+
+struct CommandStart {
+  std::vector<std::string> arguments = {};          // the first is the program, looked for in this process's PATH
+  std::vector<std::string> environment = {};        // all of it, as NAME=value
+  std::filesystem::path directory = {};             // empty: this process's
+  std::string input = {};                           // standard input
+  int death_signal = SIGKILL;                       // what it gets when the thread that started it ends
+  std::size_t most_output = std::size_t{16} << 20;  // bytes of its output that are kept, from the beginning
+};
+
+class Command {
+ public:
+  // Bytes of its error messages that are kept, from the end.
+  static constexpr std::size_t kMostErrors = std::size_t{16} << 10;
+
+  // Starts it, which takes as long as starting any process. Throws EngineError if it cannot be started.
+  explicit Command(const CommandStart& start);
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+  // Kills it with all processes of its group if it has not ended.
+  ~Command();
+
+  // Reads what it has written, without waiting. Returns true once it has ended; what processes that it left behind
+  // write later is not read.
+  bool update();
+  // Sends a signal to it and to all processes of its group; does nothing once it has ended.
+  void kill(int signal) const;
+
+  // Returns descriptors that are readable when update() has something to do.
+  std::vector<int> fds() const;
+
+  bool has_ended() const { return status_.has_value(); }
+  bool has_succeeded() const { return status_ == 0; }
+  // Returns how it ended: "exit code 1", "signal 9"; empty before.
+  std::string end() const;
+  std::string_view output() const { return output_; }
+  bool is_output_cut() const { return is_output_cut_; }
+  std::string_view errors() const { return errors_; }
+
+ private:
+  void read_output();
+  void read_errors();
+
+  ::pid_t process_ = 0;
+  std::optional<int> status_ = {};  // of waitpid
+  base::FileDescriptor end_;        // readable when it has ended
+  base::FileDescriptor output_pipe_;
+  base::FileDescriptor errors_pipe_;
+  std::size_t most_output_;
+  std::string output_ = {};
+  std::string errors_ = {};
+  bool is_output_cut_ = false;
+};
+
+}  // namespace cadre::engine::cluster

@@ -1,0 +1,90 @@
+// Slurm's commands, and what they print. Pure.
+//
+// A job is named after its experiment and request, so that the jobs of a controller that was killed are found.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/cluster/provider.h"
+
+namespace cadre::engine::cluster::slurm {
+
+using Words = std::vector<std::string>;
+using Variables = std::map<std::string, std::string>;
+
+// The oldest Slurm with all options that are used; in the words of its versions, 20.11.
+inline constexpr int kOldestYear = 20;
+inline constexpr int kOldestMonth = 11;
+
+// Returns why a Slurm cannot be used, from what `sbatch --version` prints; empty if it can be.
+std::string fault_of_version(std::string_view printed);
+// Returns all faults of a request's options in one text; empty if there are none.
+std::string faults_of(const NodeRequest& request);
+
+// Returns "cadre-<experiment>.<request>".
+std::string job_name(std::string_view experiment, std::uint64_t request);
+// Returns the request that a job of the experiment is for; empty for any other job.
+std::optional<std::uint64_t> request_of(std::string_view job_name, std::string_view experiment);
+
+// sbatch: an array with a job for each node, or one job for all_or_none. The script goes to its standard input.
+Words submit_command(const NodeRequest& request, const AgentStart& start, std::string_view experiment);
+std::string submit_script(const NodeRequest& request, const AgentStart& start);
+// Returns the job's id from what `sbatch --parsable` prints; empty if there is none.
+std::optional<std::string> submitted_job(std::string_view printed);
+
+// srun in this process's allocation: agents on `nodes` nodes, with all that the allocation has there. `overlap`: this
+// process is a step itself.
+Words step_command(const NodeRequest& request, const AgentStart& start, std::int64_t nodes, bool overlap);
+
+// squeue: all jobs of this user, also those that have ended lately.
+Words list_command();
+Words cancel_command(const std::vector<std::string>& jobs);
+
+struct Job {
+  std::uint64_t request = 0;
+  std::string id = {};                       // "12", or "12_3" in an array: as scancel reads it
+  std::optional<std::int64_t> ordinal = {};  // of its node; empty: it has all nodes of the request
+  std::string state = {};                    // "PENDING"
+  std::string reason = {};                   // why it waits or has ended; empty if Slurm gives none
+  std::optional<double> start = {};          // expected, if it waits; seconds since 1970
+  std::string nodes = {};
+
+  bool has_ended() const;
+  bool waits() const;
+  // Returns "job 12_3 on n1: PREEMPTED".
+  std::string description() const;
+};
+
+// Returns the jobs of an experiment from what squeue prints. Other lines are ignored.
+std::vector<Job> parse_jobs(std::string_view printed, std::string_view experiment);
+
+// Returns true if a command failed since Slurm could not be asked: its controller is down or restarts.
+bool is_unreachable(std::string_view errors);
+// Returns what a command says, without the command's name: "Invalid partition name specified".
+std::string said(std::string_view errors);
+// Returns why a step waits, from srun's messages; empty if it does not, or does no longer.
+std::string waiting_step(std::string_view errors);
+// Returns true if srun failed before its step began.
+bool is_step_refused(std::string_view errors);
+
+// Returns the environment of commands, as NAME=value. For jobs without what describes the job that this process is in.
+std::vector<std::string> job_environment(const Variables& own, const Variables& added);
+std::vector<std::string> step_environment(const Variables& own, const Variables& added);
+// Returns true if this process is in an allocation, and then if it is a step of it that holds resources.
+bool is_in_allocation(const Variables& own);
+bool is_in_step(const Variables& own);
+// Returns the number of nodes of the allocation; empty if it is not said.
+std::optional<std::int64_t> allocated_nodes(const Variables& own);
+
+// When a job reaches its time limit, in seconds since 1970: from its environment, which only newer versions set, or
+// from what `deadline_command` prints.
+std::optional<double> deadline(const Variables& own);
+Words deadline_command(std::string_view job);
+std::optional<double> parse_deadline(std::string_view printed);
+
+}  // namespace cadre::engine::cluster::slurm

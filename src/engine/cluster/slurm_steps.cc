@@ -1,0 +1,174 @@
+#include "engine/cluster/slurm_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/retry_delay.h"
+#include "cadre/error.h"
+#include "engine/cluster/ordinal.h"
+
+namespace cadre::engine::cluster {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr auto kTimeToEnd = std::chrono::seconds(30);
+
+steady_clock::duration step_retry_delay(std::int64_t failures) {
+  return std::chrono::duration_cast<steady_clock::duration>(
+      std::chrono::duration<double>(1 + base::retry_delay_s(failures)));
+}
+
+}  // namespace
+
+SlurmSteps::SlurmSteps(slurm::Variables own) : own_(std::move(own)) {
+  if (!slurm::is_in_allocation(own_))
+    throw InvalidArgument(
+        "steps need a Slurm allocation: SLURM_JOB_ID is not set; start the program with sbatch or salloc");
+}
+
+void SlurmSteps::request(const NodeRequest& request, const AgentStart& start) {
+  if (const std::string faults = slurm::faults_of(request); !faults.empty()) return refuse(request.id, faults);
+  const std::optional<std::int64_t> allocated = slurm::allocated_nodes(own_);
+  if (allocated && request.nodes > *allocated)
+    return refuse(request.id, fmt::format("the allocation has {} nodes, not {}", *allocated, request.nodes));
+  const std::int64_t count = request.all_or_none ? 1 : request.nodes;
+  for (std::int64_t ordinal = 0; ordinal < count; ++ordinal) {
+    auto step = std::make_unique<Step>(Step{.request = request, .start = start});
+    if (request.all_or_none) {
+      step->released.resize(static_cast<std::size_t>(request.nodes));
+    } else {
+      step->ordinal = ordinal;
+    }
+    this->start(*step);
+    steps_.push_back(std::move(step));
+  }
+  // srun says so itself, but only after a minute.
+  if (allocated && nodes_in_use() > *allocated)
+    events_.push_back(
+        Queued{.request = request.id, .reason = fmt::format("all {} nodes of the allocation are in use", *allocated)});
+}
+
+std::int64_t SlurmSteps::nodes_in_use() const {
+  std::int64_t nodes = 0;
+  for (const auto& step : steps_) nodes += step->ordinal ? 1 : step->request.nodes;
+  return nodes;
+}
+
+void SlurmSteps::start(Step& step) {
+  slurm::Variables added = step.start.variables;
+  if (step.ordinal) added[kOrdinalVariable] = std::to_string(*step.ordinal);
+  const bool together = !step.ordinal && step.request.nodes > 1;
+  if (!step.ordinal && !together) added[kOrdinalVariable] = "0";
+  step.next = TimePoint::max();
+  try {
+    step.command = std::make_unique<Command>(CommandStart{
+        .arguments =
+            slurm::step_command(step.request, step.start, together ? step.request.nodes : 1, slurm::is_in_step(own_)),
+        .environment = slurm::step_environment(own_, added),
+        .directory = {},
+        .input = {},
+        .death_signal = SIGTERM});
+  } catch (const EngineError& error) {
+    try_again(step, error.what());
+  }
+}
+
+void SlurmSteps::try_again(Step& step, const std::string& why) {
+  ++step.failures;
+  step.command.reset();
+  step.next = steady_clock::now() + step_retry_delay(step.failures);
+  events_.push_back(Queued{.request = step.request.id, .reason = why});
+}
+
+// srun takes SIGTERM for an order to kill the step at once.
+void SlurmSteps::end(Step& step) {
+  if (step.is_ending) return;
+  step.is_ending = true;
+  step.next = steady_clock::now() + kTimeToEnd;
+  if (step.command) step.command->kill(SIGTERM);
+}
+
+void SlurmSteps::release(std::uint64_t request) {
+  for (const auto& step : steps_) {
+    if (step->request.id == request) end(*step);
+  }
+}
+
+void SlurmSteps::release(std::uint64_t request, std::int64_t ordinal) {
+  for (const auto& step : steps_) {
+    if (step->request.id != request) continue;
+    if (step->ordinal == ordinal) end(*step);
+    if (step->ordinal || ordinal < 0 || static_cast<std::size_t>(ordinal) >= step->released.size()) continue;
+    step->released[static_cast<std::size_t>(ordinal)] = true;
+    if (std::ranges::all_of(step->released, [](bool is_released) { return is_released; })) end(*step);
+  }
+}
+
+bool SlurmSteps::look(Step& step) {
+  const bool is_due = steady_clock::now() >= step.next;
+  if (!step.command) {
+    if (step.is_ending) {
+      events_.push_back(AgentEnded{.request = step.request.id, .ordinal = step.ordinal, .reason = "given back"});
+      return false;
+    }
+    if (is_due) start(step);
+    return true;
+  }
+  if (step.is_ending && is_due) step.command->kill(SIGKILL);
+  const bool has_ended = step.command->update();
+  const std::string errors(step.command->errors());
+  if (!has_ended) {
+    if (std::string waits_for = slurm::waiting_step(errors); waits_for != step.waits_for) {
+      step.waits_for = std::move(waits_for);
+      if (!step.waits_for.empty()) events_.push_back(Queued{.request = step.request.id, .reason = step.waits_for});
+    }
+    return true;
+  }
+  if (!step.is_ending && slurm::is_step_refused(errors)) {
+    if (slurm::is_unreachable(errors)) {
+      try_again(step, slurm::said(errors));
+      return true;
+    }
+    refuse(step.request.id, slurm::said(errors));
+    return false;
+  }
+  const std::string said = slurm::said(errors);
+  events_.push_back(
+      AgentEnded{.request = step.request.id,
+                 .ordinal = step.ordinal,
+                 .reason = fmt::format("srun ended with {}{}{}", step.command->end(), said.empty() ? "" : ": ", said)});
+  return false;
+}
+
+void SlurmSteps::refuse(std::uint64_t request, const std::string& reason) {
+  events_.push_back(Refused{.request = request, .reason = reason});
+}
+
+std::vector<ProviderEvent> SlurmSteps::take_events() {
+  std::erase_if(steps_, [&](const std::unique_ptr<Step>& step) { return !look(*step); });
+  return std::exchange(events_, {});
+}
+
+std::optional<SlurmSteps::TimePoint> SlurmSteps::next_look() const {
+  if (!events_.empty()) return steady_clock::now();
+  TimePoint next = TimePoint::max();
+  for (const auto& step : steps_)
+    next = std::min(next, step->command || !step->is_ending ? step->next : steady_clock::now());
+  if (next == TimePoint::max()) return std::nullopt;
+  return next;
+}
+
+std::vector<int> SlurmSteps::fds() const {
+  std::vector<int> fds;
+  for (const auto& step : steps_) {
+    if (!step->command) continue;
+    const std::vector<int> further = step->command->fds();
+    fds.insert(fds.end(), further.begin(), further.end());
+  }
+  return fds;
+}
+
+}  // namespace cadre::engine::cluster

@@ -1,0 +1,52 @@
+// Nodes of the Slurm allocation in which this process runs: an agent is a step. Steps end with the thread that asked.
+#pragma once
+
+#include <memory>
+
+#include "engine/cluster/command.h"
+#include "engine/cluster/slurm.h"
+
+namespace cadre::engine::cluster {
+
+// One srun for each node, so that a node can be given back and asked for again; one for all nodes of an all_or_none
+// request, which are given back together.
+class SlurmSteps final : public Provider {
+ public:
+  // `own`: the environment of this process. Throws InvalidArgument if it is in no allocation.
+  explicit SlurmSteps(slurm::Variables own);
+
+  void request(const NodeRequest& request, const AgentStart& start) override;
+  void release(std::uint64_t request) override;
+  void release(std::uint64_t request, std::int64_t ordinal) override;
+  std::vector<ProviderEvent> take_events() override;
+  std::optional<std::chrono::steady_clock::time_point> next_look() const override;
+  std::vector<int> fds() const override;
+
+ private:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  struct Step {
+    NodeRequest request = {};
+    AgentStart start = {};
+    std::optional<std::int64_t> ordinal = {};  // empty: all nodes of the request
+    std::vector<bool> released = {};           // by ordinal, of an all_or_none request
+    std::unique_ptr<Command> command = {};     // empty: not started again yet
+    std::string waits_for = {};                // as told last
+    std::int64_t failures = 0;                 // in a row, to reach Slurm
+    TimePoint next = TimePoint::max();         // to start it again, or to kill it
+    bool is_ending = false;
+  };
+
+  void start(Step& step);
+  void end(Step& step);
+  void try_again(Step& step, const std::string& why);
+  // Returns false once the step has ended.
+  bool look(Step& step);
+  std::int64_t nodes_in_use() const;
+  void refuse(std::uint64_t request, const std::string& reason);
+
+  slurm::Variables own_;
+  std::vector<std::unique_ptr<Step>> steps_ = {};
+  std::vector<ProviderEvent> events_ = {};
+};
+
+}  // namespace cadre::engine::cluster

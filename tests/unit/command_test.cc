@@ -1,0 +1,184 @@
+#include "engine/cluster/command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <thread>
+
+#include "cadre/error.h"
+#include "support/message_of.h"
+#include "support/temporary_directory.h"
+
+namespace cadre::engine::cluster {
+namespace {
+
+using test_support::message_of;
+using test_support::TemporaryDirectory;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+CommandStart shell(std::string script) {
+  return {.arguments = {"/bin/sh", "-c", std::move(script)}, .environment = {"PATH=/usr/bin:/bin"}};
+}
+
+// Waits with poll, as a loop does.
+template <class Condition>
+void wait_until(const Condition& condition, const Command& command) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!condition()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::vector<::pollfd> watched;
+    for (const int fd : command.fds()) watched.push_back({.fd = fd, .events = POLLIN, .revents = 0});
+    ::poll(watched.data(), watched.size(), 30'000);
+  }
+}
+
+void wait_for_end(Command& command) {
+  wait_until([&] { return command.update(); }, command);
+}
+
+bool is_running(::pid_t process) { return ::kill(process, 0) == 0; }
+
+TEST(Command, GivesOutputErrorsAndTheEnd) {
+  Command command(shell("echo out; echo err >&2; exit 7"));
+  wait_for_end(command);
+  EXPECT_EQ(command.output(), "out\n");
+  EXPECT_EQ(command.errors(), "err\n");
+  EXPECT_EQ(command.end(), "exit code 7");
+  EXPECT_FALSE(command.has_succeeded());
+  EXPECT_TRUE(command.fds().empty());
+}
+
+TEST(Command, EndsBySignal) {
+  Command command(shell("kill -KILL $$"));
+  wait_for_end(command);
+  EXPECT_EQ(command.end(), "signal 9");
+}
+
+TEST(Command, ReadsItsInputToTheEnd) {
+  CommandStart start = shell("wc -c");
+  start.input = std::string(1'000'000, 'x');  // more than a pipe holds
+  Command command(start);
+  wait_for_end(command);
+  EXPECT_EQ(std::stoi(std::string(command.output())), 1'000'000);
+}
+
+TEST(Command, HasOnlyTheGivenEnvironmentAndRunsInTheDirectory) {
+  const TemporaryDirectory directory;
+  CommandStart start{.arguments = {"env"}, .environment = {"SECRET=a b"}, .directory = directory.path()};
+  Command command(start);
+  wait_for_end(command);
+  EXPECT_EQ(command.output(), "SECRET=a b\n");
+  start.arguments = {"/bin/sh", "-c", "pwd -P"};
+  Command where(start);
+  wait_for_end(where);
+  EXPECT_EQ(where.output(), std::filesystem::canonical(directory.path()).string() + "\n");
+}
+
+TEST(Command, ArgumentsAreNotReadByAShell) {
+  Command command({.arguments = {"printf", "%s", "$HOME; `id` '\"*"}, .environment = {"PATH=/usr/bin:/bin"}});
+  wait_for_end(command);
+  EXPECT_EQ(command.output(), "$HOME; `id` '\"*");
+}
+
+TEST(Command, CannotBeStarted) {
+  EXPECT_EQ(message_of<EngineError>([] { Command command({.arguments = {"no-such-program"}}); }),
+            "cannot start no-such-program: No such file or directory");
+  CommandStart start = shell("true");
+  start.directory = "/nonexistent";
+  EXPECT_THAT(message_of<EngineError>([&] { Command command(start); }), HasSubstr("No such file or directory"));
+  EXPECT_THROW(Command({}), EngineError);
+}
+
+TEST(Command, HasASessionOfItsOwnAndNoIgnoredSignals) {
+  ::signal(SIGPIPE, SIG_IGN);
+  Command command(shell("ps -o sid= -p $$; echo $$; grep SigIgn /proc/self/status; grep SigBlk /proc/self/status"));
+  wait_for_end(command);
+  ::signal(SIGPIPE, SIG_DFL);
+  std::istringstream output{std::string(command.output())};
+  int session = 0;
+  int process = 0;
+  std::string name;
+  std::string ignored;
+  std::string blocked;
+  output >> session >> process >> name >> ignored >> name >> blocked;
+  EXPECT_EQ(session, process);
+  EXPECT_EQ(ignored, "0000000000000000");
+  EXPECT_EQ(blocked, "0000000000000000");
+}
+
+TEST(Command, InheritsNoDescriptors) {
+  const base::FileDescriptor open(::dup(STDIN_FILENO));  // without FD_CLOEXEC
+  Command command(shell("ls /proc/$$/fd | tr '\\n' ' '"));
+  wait_for_end(command);
+  EXPECT_EQ(command.output(), "0 1 2 ");
+}
+
+TEST(Command, IsReadWhileItRuns) {
+  Command command(shell("echo begun >&2; exec sleep 600"));
+  wait_until([&] { return command.update() || command.errors() == "begun\n"; }, command);
+  EXPECT_FALSE(command.has_ended());
+  command.kill(SIGTERM);
+  wait_for_end(command);
+  EXPECT_EQ(command.end(), "signal 15");
+}
+
+TEST(Command, KeepsTheBeginningOfTheOutputAndTheEndOfTheErrors) {
+  CommandStart start = shell("echo first; yes | head -c 5000000; (echo early; yes | head -c 100000; echo last) >&2");
+  start.most_output = 1000;
+  Command command(start);
+  wait_for_end(command);
+  EXPECT_EQ(command.output().size(), 1000);
+  EXPECT_THAT(std::string(command.output().substr(0, 8)), StartsWith("first\n"));
+  EXPECT_TRUE(command.is_output_cut());
+  EXPECT_EQ(command.errors().size(), Command::kMostErrors);
+  EXPECT_THAT(std::string(command.errors()), EndsWith("last\n"));
+}
+
+TEST(Command, EndsAlthoughAProcessThatItLeftHoldsItsOutput) {
+  Command command(shell("sleep 600 & echo $!"));
+  wait_for_end(command);
+  EXPECT_TRUE(command.has_succeeded());
+  ::kill(std::stoi(std::string(command.output())), SIGKILL);
+}
+
+TEST(Command, IsKilledWithItsGroupWhenItIsDestroyed) {
+  ::pid_t child = 0;
+  {
+    Command command(shell("sleep 600 & echo $!; wait"));
+    wait_until([&] { return command.update() || command.output().ends_with('\n'); }, command);
+    child = std::stoi(std::string(command.output()));
+    EXPECT_TRUE(is_running(child));
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto is_gone = [&] {
+    std::ifstream stat("/proc/" + std::to_string(child) + "/stat");
+    std::string id, name, state;
+    return !(stat >> id >> name >> state) || state == "Z";  // an orphan that nobody reaps yet
+  };
+  while (!is_gone()) ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+}
+
+TEST(Command, GetsTheDeathSignalWhenTheThreadThatStartedItEnds) {
+  CommandStart start = shell("trap 'echo told; exit 3' TERM; echo ready; while :; do sleep 0.01; done");
+  start.death_signal = SIGTERM;
+  std::unique_ptr<Command> command;
+  std::thread([&] {
+    command = std::make_unique<Command>(start);
+    wait_until([&] { return command->update() || command->output() == "ready\n"; }, *command);
+  }).join();
+  wait_for_end(*command);
+  EXPECT_EQ(command->output(), "ready\ntold\n");
+  EXPECT_EQ(command->end(), "exit code 3");
+}
+
+}  // namespace
+}  // namespace cadre::engine::cluster
