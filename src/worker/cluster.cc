@@ -1,6 +1,7 @@
 #include "worker/cluster.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <cmath>
@@ -8,11 +9,16 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/machine.h"
 #include "cadre/error.h"
 #include "cadre/stored.h"
 #include "engine/cluster/processes.h"
+#include "engine/cluster/slurm.h"
+#include "engine/cluster/slurm_jobs.h"
+#include "engine/cluster/slurm_steps.h"
 
 namespace cadre::worker {
 namespace {
@@ -22,16 +28,45 @@ using engine::cluster::Provider;
 
 constexpr std::chrono::seconds kLeastPatience{25};
 
-// An engine's name, and how its provider is made.
+engine::cluster::slurm::Variables own_variables() {
+  engine::cluster::slurm::Variables variables;
+  for (char** entry = ::environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string::npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return variables;
+}
+
+std::unique_ptr<Provider> make_processes() { return std::make_unique<engine::cluster::Processes>(); }
+
+// Names the jobs of this process, so that they differ from those of others.
+std::string name_of_jobs() {
+  return fmt::format("{}-{}-{}", base::host_name(), ::getpid(), static_cast<std::int64_t>(base::wall_seconds()));
+}
+
+std::unique_ptr<Provider> make_slurm() {
+  engine::cluster::slurm::Variables own = own_variables();
+  if (engine::cluster::slurm::is_in_allocation(own))
+    return std::make_unique<engine::cluster::SlurmSteps>(std::move(own));
+  return std::make_unique<engine::cluster::SlurmJobs>(name_of_jobs(), std::move(own));
+}
+
+std::int64_t one_node() { return 1; }
+std::int64_t all_of_the_allocation() {
+  const engine::cluster::slurm::Variables own = own_variables();
+  return engine::cluster::slurm::is_in_allocation(own) ? engine::cluster::slurm::allocated_nodes(own).value_or(1) : 1;
+}
+
+// An engine's name, how its provider is made, and how many nodes a group has that does not say.
 struct EngineKind {
   const char* name;
   std::unique_ptr<Provider> (*make)();
+  std::int64_t (*usual_nodes)();
 };
 
-constexpr std::array kEngines{
-    EngineKind{"processes",
-               []() -> std::unique_ptr<Provider> { return std::make_unique<engine::cluster::Processes>(); }},
-};
+constexpr std::array kEngines{EngineKind{"slurm", make_slurm, all_of_the_allocation},
+                              EngineKind{"processes", make_processes, one_node}};
 
 const EngineKind* find_engine(const std::string& name) {
   for (const EngineKind& kind : kEngines) {
@@ -102,6 +137,7 @@ std::vector<std::string> faults_of(const ClusterConfig& cluster) {
 
 std::unique_ptr<engine::cluster::ClusterEngine> make_cluster(const ClusterConfig& cluster,
                                                              const std::vector<std::string>& command) {
+  const EngineKind& kind = *find_engine(cluster.engine);
   if (command.empty()) throw EngineError("this program has no command by which it can be started on other nodes");
   engine::cluster::ClusterOptions options{
       .start = {.command = command, .directory = std::filesystem::current_path()},
@@ -109,11 +145,11 @@ std::unique_ptr<engine::cluster::ClusterEngine> make_cluster(const ClusterConfig
       .patience = std::chrono::seconds(static_cast<std::int64_t>(std::ceil(cluster.patience.count())))};
   for (const NodeGroup& group : cluster.groups)
     options.requests.push_back({.group = group.name,
-                                .nodes = std::max<std::int64_t>(group.nodes, 1),
+                                .nodes = group.nodes > 0 ? group.nodes : kind.usual_nodes(),
                                 .cpus = static_cast<double>(group.cpus),
                                 .gpus = group.gpus,
                                 .options = group.options});
-  return std::make_unique<engine::cluster::ClusterEngine>(find_engine(cluster.engine)->make(), std::move(options));
+  return std::make_unique<engine::cluster::ClusterEngine>(kind.make(), std::move(options));
 }
 
 }  // namespace cadre::worker
