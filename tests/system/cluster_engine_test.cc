@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -31,6 +32,7 @@
 #include "engine/cluster/processes.h"
 #include "engine_conformance.h"
 #include "local_subject.h"
+#include "worker/cluster.h"
 
 namespace cadre::system_tests {
 namespace {
@@ -96,9 +98,17 @@ Nodes make_nodes(std::int64_t count, std::chrono::seconds patience = 30s) {
       kept};
 }
 
-class ProcessesSubject {
+// Two nodes of this machine or, with CADRE_TEST_CLUSTER, of that cluster (tests/cluster/nodes_test.py).
+std::unique_ptr<ClusterEngine> make_two_nodes() {
+  const char* const cluster = std::getenv("CADRE_TEST_CLUSTER");
+  if (cluster == nullptr) return make_nodes(2).engine;
+  return worker::make_cluster({.engine = cluster, .groups = {{.nodes = 2}}},
+                              {std::filesystem::read_symlink("/proc/self/exe")});
+}
+
+class AgentsSubject {
  public:
-  std::unique_ptr<engine::Engine> make_engine() { return make_nodes(2).engine; }
+  std::unique_ptr<engine::Engine> make_engine() { return make_two_nodes(); }
   std::filesystem::path make_directory() { return directories_.make_directory(); }
 
  private:
@@ -142,7 +152,7 @@ class BreakingEngine final : public engine::Engine {
 
 class BreakingSubject {
  public:
-  std::unique_ptr<engine::Engine> make_engine() { return std::make_unique<BreakingEngine>(make_nodes(2).engine); }
+  std::unique_ptr<engine::Engine> make_engine() { return std::make_unique<BreakingEngine>(make_two_nodes()); }
   std::filesystem::path make_directory() { return directories_.make_directory(); }
 
  private:
@@ -431,8 +441,7 @@ TEST(ClusterEngineErrors, AnAgentThatEndsBeforeItConnectsIsAnError) {
         ClusterEngine(std::make_unique<Processes>(),
                       ClusterOptions{.requests = {{.id = 1}}, .start = {.command = {"/bin/false"}}});
       },
-      ::testing::ThrowsMessage<EngineError>(
-          HasSubstr("a node cannot be had: an agent has ended: its process exited with code 1")));
+      ::testing::ThrowsMessage<EngineError>(HasSubstr("a node cannot be had: an agent has ended: exit code 1")));
 }
 
 }  // namespace
@@ -440,7 +449,7 @@ TEST(ClusterEngineErrors, AnAgentThatEndsBeforeItConnectsIsAnError) {
 
 namespace cadre::engine::conformance {
 
-INSTANTIATE_TYPED_TEST_SUITE_P(Processes, EngineConformance, system_tests::ProcessesSubject);
+INSTANTIATE_TYPED_TEST_SUITE_P(Agents, EngineConformance, system_tests::AgentsSubject);
 INSTANTIATE_TYPED_TEST_SUITE_P(BrokenConnections, EngineConformance, system_tests::BreakingSubject);
 
 }  // namespace cadre::engine::conformance
