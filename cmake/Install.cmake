@@ -52,8 +52,9 @@ if(CADRE_SHARED)
 else()
   cadre_install_archive(cadre_tune cadreTuneTargets tune)
 endif()
-if(TARGET cadre_tls)
-  install(TARGETS cadre_tls LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/cadre" COMPONENT tune)
+if(TARGET cadre_tls)  # beside the shared library, or where programs with the archives look for it
+  install(TARGETS cadre_tls COMPONENT tune
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}$<$<NOT:$<BOOL:${CADRE_SHARED}>>:/cadre>")
 endif()
 cadre_install_licence(tune libcadre-dev)
 

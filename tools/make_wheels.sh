@@ -46,7 +46,8 @@ for python in "${pythons[@]}"; do
   "$python" -m pip --disable-pip-version-check --quiet wheel --no-deps "${settings[@]}" \
     --wheel-dir "$raw" python/
   if ! PATH="$tools/bin:$PATH" auditwheel repair --plat "$platform" --zip-compression-level 9 \
-    --exclude "libarrow*" --exclude "libparquet*" --wheel-dir "$wheels" "$raw"/*.whl >"$wheels/auditwheel.log" 2>&1; then
+    --exclude "libarrow*" --exclude "libparquet*" --exclude "libssl.so.3" --exclude "libcrypto.so.3" \
+    --wheel-dir "$wheels" "$raw"/*.whl >"$wheels/auditwheel.log" 2>&1; then
     cat "$wheels/auditwheel.log" >&2
     exit 1
   fi

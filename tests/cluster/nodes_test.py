@@ -87,11 +87,11 @@ class PopulationTest(NodesTest):
             self.assertEqual(len(steps), 60, trial)
 
     def test_trials_of_a_node_that_is_cut_off_go_on_elsewhere(self):
-        process = self.start(self.allocated(self.population(4, 450, 100)), CADRE_CLUSTER="slurm")
+        process = self.start(self.allocated(self.population(4, 120, 100)), CADRE_CLUSTER="slurm")
         self.wait_begun(20)
         self.cluster.cut("n1")
         found = self.results(process)
-        self.assertEqual([trial["done"] for trial in found], [450] * 4)
+        self.assertEqual([trial["done"] for trial in found], [120] * 4)
         self.assertEqual({trial["host"] for trial in found}, {"n2"})
 
     def test_a_killed_agent_costs_the_steps_since_the_last_checkpoint(self):

@@ -18,7 +18,7 @@ import re
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 # Tutorials that are a program, in series: those of one series go on with the results of the page before.
-SERIES = (("first",), ("schedulers",), ("searchers",), ("pbt", "replay", "reading"), ("debugging",), ("storage",), ("datasets",))
+SERIES = (("first",), ("schedulers",), ("searchers",), ("pbt", "replay", "reading"), ("debugging",), ("cluster",), ("storage",), ("datasets",))
 PROGRAMS = tuple(name for series in SERIES for name in series)
 # Tutorials about examples, and the folders of these in examples/.
 EXCERPTS = {

@@ -314,6 +314,7 @@ void ClusterEngine::admit(Visitor visitor, const Hello& hello) {
     member->node.address = address;
     events_.emplace_back(NodeJoined{member->node});
   }
+  member->is_asked_about = false;
   member->link->connect(std::move(visitor.stream), visitor.in, Clock::now());
 }
 
@@ -485,6 +486,7 @@ void ClusterEngine::flush() {
   const TimePoint now = Clock::now();
   for (auto& [id, member] : members_) {
     if (member.is_draining && member.workers.empty()) dismiss(member);
+    if (!member.link->is_connected() && !std::exchange(member.is_asked_about, true)) provider_->look_soon();
     member.link->flush(now);
   }
 }

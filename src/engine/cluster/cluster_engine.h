@@ -80,6 +80,7 @@ class ClusterEngine final : public Engine {
     std::set<WorkerId> workers = {};  // those that have not ended
     bool has_ended = false;           // true: the provider says so
     bool is_draining = false;         // true: it leaves when no worker is left
+    bool is_asked_about = false;      // true: since its connection broke, the provider was asked what became of it
   };
   // A connection whose other end has not greeted yet.
   struct Visitor {
