@@ -41,8 +41,8 @@ class LocalEngine final : public Engine {
   Clock::time_point now() const override { return Clock::now(); }
   double wall_seconds() const override;
   Clock::duration stopped() const override { return pulse_.stopped(); }
-  // Calls `readable` in wait(), which then returns, whenever the descriptor may have become readable: read until nothing
-  // is left. The caller owns it and keeps it open as long as the engine.
+  // Calls `readable` in wait(), which then returns, whenever the descriptor may have become readable: read until
+  // nothing is left. The caller owns it and keeps it open as long as the engine.
   void watch(int descriptor, std::function<void()> readable) { loop_.watch(descriptor, std::move(readable)); }
 
  private:
