@@ -4,20 +4,23 @@
 
 namespace cadre::bench {
 
-void init_with_slots(std::int64_t slots) {
-  static std::string words[] = {"cadre_bench", kPartOption, "fork-server"};
-  static char* argv[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-  cadre::init(3, argv, {.num_cpus = static_cast<double>(slots)});
+void init_with_slots(std::int64_t slots, std::int64_t nodes) {
+  const std::int64_t slots_each = nodes > 0 ? (slots + nodes - 1) / nodes : slots;
+  static std::string words[] = {"cadre_bench", kPartOption, "fork-server", std::to_string(slots_each)};
+  static char* argv[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
+  InitOptions options{.num_cpus = static_cast<double>(slots_each)};
+  if (nodes > 0) options.cluster = ClusterConfig{.engine = "processes", .groups = {{.nodes = nodes}}};
+  cadre::init(4, argv, options);
 }
 
 Dict be_fork_server(const Arguments& arguments) {
-  cadre::init(arguments.argc, arguments.argv);
-  throw Error("this process was not started to be a fork server");
+  cadre::init(arguments.argc, arguments.argv, {.num_cpus = std::stod(arguments[0])});
+  throw Error("this process was not started to be a fork server, or an agent");
 }
 
 Run run_experiment(const Setup& setup) {
   Process process = Process::fork([&] {
-    init_with_slots(setup.slots);
+    init_with_slots(setup.slots, setup.nodes);
     tune::TunerOptions options = setup.options;
     options.run_config.verbose = 0;
     tune::Tuner tuner(setup.trainable, std::move(options));

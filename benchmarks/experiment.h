@@ -10,14 +10,16 @@
 
 namespace cadre::bench {
 
-// Calls cadre::init for a machine of `slots` CPUs, in a benchmark process that is about to run an experiment.
-void init_with_slots(std::int64_t slots);
+// Calls cadre::init for a machine of `slots` CPUs, in a benchmark process that is about to run an experiment. `nodes`:
+// agents on this machine that have these CPUs together; 0: none.
+void init_with_slots(std::int64_t slots, std::int64_t nodes = 0);
 
 // An experiment for a machine of `slots` CPUs. A trial takes one CPU, so `slots` trials run at a time.
 struct Setup {
   tune::Trainable trainable;
   tune::TunerOptions options;  // with name and storage_path
   std::int64_t slots = 1;
+  std::int64_t nodes = 0;  // as init_with_slots() has them
 };
 
 struct Run {

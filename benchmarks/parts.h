@@ -19,7 +19,7 @@ struct Arguments {
 
 // Each part does its work, beginning with cadre::init if it runs trials, and returns its result. Comments name the
 // arguments.
-Dict be_fork_server(const Arguments& arguments);       // none; serves in a process executed for that, never returns
+Dict be_fork_server(const Arguments& arguments);       // CPUs; serves in a process executed for that, never returns
 Dict start_and_fork(const Arguments& arguments);       // none
 Dict run_one_empty_trial(const Arguments& arguments);  // storage path, name of the experiment
 Dict restore_experiment(const Arguments& arguments);   // the experiment's directory, slots

@@ -33,6 +33,7 @@ WORKLOADS = [
     ("train-checkpoints --workers 2 --bytes 10000000 --steps 100", False, True),
     ("train-checkpoints --workers 2 --bytes 10000000 --steps 100 --mode async", False, True),
     ("validation", False, True),
+    ("cluster", False, False),
     ("trials --trials 1000,20000,1000000", False, False),
 ]
 

@@ -196,6 +196,12 @@ class SmokeTest(unittest.TestCase):
                 [(count,)] = store.execute("SELECT count(*) FROM events WHERE kind = 'validator_returned'").fetchall()
                 self.assertEqual(count, validations)
 
+    def test_cluster(self):
+        lines = self.lines("cluster", "--trials", 4, "--reports", 160, "--rounds", 1)
+        self.assertEqual([line["trials"] for line in lines], [4, 1, 16])
+        for line in lines:
+            self.assertGreater(line["ratio"], 0)
+
     def test_batch_inference_tells_the_same_images_rightly_in_every_way(self):
         program = BIN / "cadre_batch_inference"
         if not program.exists():

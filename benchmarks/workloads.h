@@ -19,6 +19,7 @@ void add_restart(cli::Command& program);
 void add_memory(cli::Command& program);
 void add_train(cli::Command& program);  // several
 void add_validation(cli::Command& program);
+void add_cluster(cli::Command& program);
 
 // Adds a subcommand with --storage-path and --torch. `measure` runs if it is chosen, after the storage path was
 // created; a pointer to its settings keeps them alive.

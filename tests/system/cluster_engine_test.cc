@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -62,12 +63,22 @@ class WatchedProcesses final : public Provider {
  public:
   void request(const NodeRequest& request, const AgentStart& start) override {
     start_ = start;
-    agents_.request(request, start);
+    if (!refuses_) return agents_.request(request, start);
+    refusals_.emplace_back(engine::cluster::Refused{request.id, "there are no more"});
   }
+  // Refuses all further requests.
+  void refuse() { refuses_ = true; }
   void release(std::uint64_t request) override { agents_.release(request); }
   void release(std::uint64_t request, std::int64_t ordinal) override { agents_.release(request, ordinal); }
-  std::vector<ProviderEvent> take_events() override { return agents_.take_events(); }
-  std::optional<std::chrono::steady_clock::time_point> next_look() const override { return agents_.next_look(); }
+  std::vector<ProviderEvent> take_events() override {
+    std::vector<ProviderEvent> events = agents_.take_events();
+    std::ranges::move(std::exchange(refusals_, {}), std::back_inserter(events));
+    return events;
+  }
+  std::optional<std::chrono::steady_clock::time_point> next_look() const override {
+    if (refusals_.empty()) return std::nullopt;
+    return std::chrono::steady_clock::time_point::min();
+  }
   std::vector<int> fds() const override { return agents_.fds(); }
 
   AgentSettings settings() const {
@@ -79,6 +90,8 @@ class WatchedProcesses final : public Provider {
  private:
   Processes agents_;
   AgentStart start_;
+  bool refuses_ = false;
+  std::vector<ProviderEvent> refusals_ = {};
 };
 
 struct Nodes {
@@ -276,6 +289,19 @@ TEST_F(ClusterEngineTest, ANodeWhoseAgentDiesComesAgainWithAnotherAgent) {
   const WorkerId worker = start(1, many_reports(10));
   ASSERT_TRUE(heard.until_all_exited());
   EXPECT_EQ(heard[worker].reports.size(), 10U);
+}
+
+TEST_F(ClusterEngineTest, WithoutNodesAndWithoutHopeItEnds) {
+  nodes.provider->refuse();
+  const WorkerId worker = start(0, {hangs()});
+  ::kill(agent(0), SIGKILL);
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard.exit(worker).kind, Exit::Kind::node_lost);
+  ::kill(agent(0), SIGKILL);  // the other one
+  ASSERT_TRUE(heard.until([this] { return heard.left.size() == 2; }));
+  EXPECT_THAT([this] { nodes.engine->wait(60s); },
+              ::testing::ThrowsMessage<EngineError>(HasSubstr("all nodes are gone, and none can be had any more: there "
+                                                              "are no more")));
 }
 
 TEST_F(ClusterEngineTest, AMessageOfManyMegabytesArrives) {

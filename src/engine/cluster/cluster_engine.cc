@@ -174,6 +174,7 @@ void ClusterEngine::await_nodes() {
     turn(kLookPeriod);
   }
   events_.clear();  // these nodes are there from the beginning
+  has_begun_ = true;
 }
 
 // `said`: the last text.
@@ -218,7 +219,7 @@ void ClusterEngine::watch_provider() {
 void ClusterEngine::take_provider_events() {
   for (const ProviderEvent& event : provider_->take_events()) {
     std::visit(base::Overload{[this](const Queued& queued) { queue_ = queued.reason; },
-                              [this](const Refused& refused) { refusal_ = refused.reason; },
+                              [this](const Refused& refused) { cannot_have(refused.reason); },
                               [this](const AgentEnded& ended) { agent_ended(ended); }},
                event);
   }
@@ -235,16 +236,20 @@ void ClusterEngine::agent_ended(const AgentEnded& ended) {
     if (is_it) member.has_ended = was_there = true;
   }
   if (!was_there) ++failures_;
-  if (members_.empty()) refusal_ = "an agent has ended: " + ended.reason;
-  if (failures_ > kMostFailures) {
-    std::fprintf(stderr, "cadre: nodes of group %s are not requested any more: the agent has ended %ld times: %s\n",
-                 found->second.group.c_str(), static_cast<long>(failures_), ended.reason.c_str());
-    return;
-  }
+  if (!has_begun_) return cannot_have("an agent has ended: " + ended.reason);
+  if (failures_ > kMostFailures)
+    return cannot_have(
+        fmt::format("agents have ended {} times before they connected, the last one: {}", failures_, ended.reason));
   NodeRequest request = found->second;
   if (ended.ordinal) request.nodes = 1;
   const auto delay = std::chrono::duration<double>(was_there ? 0 : base::retry_delay_s(failures_ + 2));
   replacements_.push_back({std::move(request), Clock::now() + std::chrono::duration_cast<Clock::duration>(delay)});
+}
+
+// Without this node the others go on; without any, wait() says so.
+void ClusterEngine::cannot_have(const std::string& reason) {
+  refusal_ = reason;
+  if (has_begun_) std::fprintf(stderr, "cadre: a node cannot be had any more: %s\n", reason.c_str());
 }
 
 void ClusterEngine::ask_again(TimePoint now) {
@@ -513,6 +518,8 @@ std::vector<Event> ClusterEngine::wait(std::optional<std::chrono::nanoseconds> t
   do {
     const auto left = end ? std::optional<std::chrono::nanoseconds>(*end - Clock::now()) : std::nullopt;
     turn(events_.empty() ? left : std::optional(0ns));
+    if (events_.empty() && members_.empty() && replacements_.empty() && !refusal_.empty())
+      throw EngineError(fmt::format("all nodes are gone, and none can be had any more: {}", refusal_));
   } while (events_.empty() && !std::exchange(woken_, false) && (!end || Clock::now() < *end));
   return std::exchange(events_, {});
 }

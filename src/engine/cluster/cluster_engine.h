@@ -50,6 +50,7 @@ class ClusterEngine final : public Engine {
   void reply(WorkerId worker, const channel::StoreReply& reply) override;
   void reply(WorkerId worker, const channel::Reply& reply) override;
   void kill(WorkerId worker) override;
+  // Throws EngineError if all nodes are gone and the provider has no others.
   std::vector<Event> wait(std::optional<std::chrono::nanoseconds> timeout) override;
   void wake() noexcept override;
   Clock::time_point now() const override { return Clock::now(); }
@@ -97,6 +98,7 @@ class ClusterEngine final : public Engine {
   void await_nodes();
   void say_what_is_awaited(TimePoint since, std::string& said) const;
   void agent_ended(const AgentEnded& ended);
+  void cannot_have(const std::string& reason);
   void ask_again(TimePoint now);
   void accept_visitors();
   void read_from_visitor(int descriptor);
@@ -139,7 +141,8 @@ class ClusterEngine final : public Engine {
   std::uint64_t last_request_ = 0;
   std::size_t wanted_ = 0;    // nodes
   std::string queue_ = {};    // why the provider has no nodes yet
-  std::string refusal_ = {};  // of a request, or the end of an agent that never connected
+  std::string refusal_ = {};  // why a node will not come
+  bool has_begun_ = false;    // true: there was a node
   // A node to request again, because its agent has ended.
   struct Replacement {
     NodeRequest request;

@@ -1,0 +1,76 @@
+// Trials on the nodes of a cluster, beside the same on this machine: two agents here, connected by TLS.
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "cadre/tune.h"
+#include "experiment.h"
+#include "figures.h"
+#include "statistics.h"
+#include "workloads.h"
+
+namespace cadre::bench {
+namespace {
+
+constexpr std::int64_t kNodes = 2;
+
+struct Settings {
+  std::int64_t trials = 200;
+  std::int64_t reports = 20'000;  // in all
+  std::int64_t rounds = 3;
+  std::filesystem::path storage_path;
+};
+
+void report_so_often(const Config& config) {
+  const auto reports = config.get<std::int64_t>("reports");
+  for (std::int64_t i = 1; i <= reports; ++i)
+    tune::report({{"loss", 1 / static_cast<double>(i)}, {"accuracy", 1e-5 * static_cast<double>(i)}, {"epoch", i}});
+}
+
+// Measures trials with so many reports each, in turns here and on nodes. Prints a line; its figure is the ratio of what
+// nodes take to what this machine takes.
+void compare(const Settings& settings, std::int64_t trials, std::int64_t reports, std::int64_t slots,
+             const std::string& figure, double limit) {
+  std::vector<double> here;
+  std::vector<double> nodes;
+  std::vector<double> ratios;
+  for (std::int64_t round = 0; round < settings.rounds; ++round) {
+    const auto measured = [&](std::int64_t on) {
+      const std::string name = fmt::format("{}_trials_{}_{}", trials, on > 0 ? "on_nodes" : "here", round);
+      return run_experiment({.trainable = fn<report_so_often>,
+                             .options = {.param_space = {{"reports", reports}},
+                                         .tune_config = {.num_samples = trials},
+                                         .run_config = {.name = name, .storage_path = settings.storage_path}},
+                             .slots = slots,
+                             .nodes = on})
+          .wall_s;
+    };
+    here.push_back(measured(0));
+    nodes.push_back(measured(kNodes));
+    ratios.push_back(nodes.back() / here.back());
+  }
+  const double ratio = median(ratios);
+  print_line("cluster", {{"trials", trials}, {"reports", reports}, {"slots", slots}, {"nodes", kNodes}}, median(nodes),
+             0, {{"here_s", median(here)}, {"nodes_s", median(nodes)}, {"ratio", ratio}},
+             {{.name = figure, .value = ratio, .unit = "", .budget = Budget::at_most(limit), .ratio = ratio}});
+}
+
+void measure(const Settings& settings) {
+  compare(settings, settings.trials, 0, 4, "empty trials on two nodes, beside this machine", 1.3);
+  compare(settings, 1, settings.reports, kNodes, "reports of 1 trial on a node, beside this machine", 1 / 0.5);
+  compare(settings, 16, settings.reports / 16, 16, "reports of 16 trials on two nodes, beside this machine", 1 / 0.6);
+}
+
+}  // namespace
+
+void add_cluster(cli::Command& program) {
+  const auto settings = std::make_shared<Settings>();
+  cli::Command workload =
+      add_workload(program, "cluster", "trials on two nodes, beside this machine", settings, measure);
+  workload.option("--trials", &settings->trials, "that are empty");
+  workload.option("--reports", &settings->reports, "of all trials that report");
+  workload.option("--rounds", &settings->rounds, "in turns, of which the medians count");
+}
+
+}  // namespace cadre::bench
