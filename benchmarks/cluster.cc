@@ -32,19 +32,21 @@ void report_so_often(const Config& config) {
 // nodes take to what this machine takes.
 void compare(const Settings& settings, std::int64_t trials, std::int64_t reports, std::int64_t slots,
              const std::string& figure, double limit) {
+  double cpu_s = 0;
   std::vector<double> here;
   std::vector<double> nodes;
   std::vector<double> ratios;
   for (std::int64_t round = 0; round < settings.rounds; ++round) {
     const auto measured = [&](std::int64_t on) {
       const std::string name = fmt::format("{}_trials_{}_{}", trials, on > 0 ? "on_nodes" : "here", round);
-      return run_experiment({.trainable = fn<report_so_often>,
-                             .options = {.param_space = {{"reports", reports}},
-                                         .tune_config = {.num_samples = trials},
-                                         .run_config = {.name = name, .storage_path = settings.storage_path}},
-                             .slots = slots,
-                             .nodes = on})
-          .wall_s;
+      const Run run = run_experiment({.trainable = fn<report_so_often>,
+                                      .options = {.param_space = {{"reports", reports}},
+                                                  .tune_config = {.num_samples = trials},
+                                                  .run_config = {.name = name, .storage_path = settings.storage_path}},
+                                      .slots = slots,
+                                      .nodes = on});
+      cpu_s += run.usage.cpu_s;
+      return run.wall_s;
     };
     here.push_back(measured(0));
     nodes.push_back(measured(kNodes));

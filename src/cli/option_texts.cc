@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "cadre/stored.h"
+#include "cadre/tune/tuner.h"
 #include "cli/output.h"
 
 namespace cadre::cli {
@@ -81,6 +83,16 @@ std::string fields_text(const Dict& fields, std::initializer_list<std::string_vi
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+// Does the same for the fields that differ from those of `usual`.
+std::string changes_text(const Dict& fields, const Dict& usual) {
+  Dict changes;
+  for (const auto& [key, field] : fields) {
+    const Value* const other = find_entry(usual, key);
+    if (other == nullptr || *other != field) changes.emplace_back(key, field);
+  }
+  return fields_text(changes, {});
+}
+
 // Returns a text such as "FIFO" or "PopulationBasedTraining: metric=score, ...".
 std::string typed_text(const Value& object) {
   if (!object.is_dict()) return shown(to_json(object));
@@ -122,7 +134,8 @@ std::vector<std::pair<std::string, std::string>> option_texts(const Config& opti
   add("stop", "run_config/stop/thresholds", [](const Value& value) { return stop_text(value.dict()); });
   add("stoppers", "run_config/stop/stoppers", stoppers_text);
   add("checkpoints", "run_config/checkpoint_config", fields);
-  add("failures", "run_config/failure_config", fields);
+  add("failures", "run_config/failure_config",
+      [](const Value& value) { return changes_text(value.dict(), to_stored(tune::FailureConfig()).dict()); });
   add("limits", "run_config/limits", fields);
   add("resources", "trainable/resources", fields);
   return texts;

@@ -280,6 +280,8 @@ class OpenSsl final : public Tls {
 }  // namespace cadre::channel
 
 extern "C" __attribute__((visibility("default"))) const cadre::channel::Tls* cadre_tls() {
+  // Connections are closed by destructors of static objects, which run after what OpenSSL would do at the end.
+  ::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
   static const cadre::channel::OpenSsl instance;
   return &instance;
 }

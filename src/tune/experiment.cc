@@ -1147,6 +1147,7 @@ bool Experiment::make_trial() {
     const std::optional<Config> suggestion = searcher_.get().suggest(index);
     if (!suggestion) searcher_.set_has_none(searcher_.get().is_finished());
     if (!accept(index, suggestion)) return false;
+    if (recorded_ != nullptr) return false;  // a replay makes what was made, however many the options ask for
     make_trial(index, *suggestion);
   } else {
     searcher_.ask(index);

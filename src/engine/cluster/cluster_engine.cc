@@ -89,6 +89,7 @@ ClusterEngine::ClusterEngine(std::unique_ptr<Provider> provider, ClusterOptions 
 }
 
 ClusterEngine::~ClusterEngine() {
+  is_leaving_ = true;
   for (auto& [id, member] : members_) dismiss(member);
   const auto is_there = [](const auto& entry) { return entry.second.link->is_connected(); };
   try {
@@ -228,7 +229,7 @@ void ClusterEngine::take_provider_events() {
 
 void ClusterEngine::agent_ended(const AgentEnded& ended) {
   const auto found = requests_.find(ended.request);
-  if (found == requests_.end()) return;
+  if (found == requests_.end() || is_leaving_) return;
   bool was_there = false;
   for (auto& [id, member] : members_) {
     const bool is_it =
@@ -473,7 +474,7 @@ void ClusterEngine::handle_time(TimePoint now) {
     poller_.unwatch(entry.first);
     return true;
   });
-  ask_again(now);
+  if (!is_leaving_) ask_again(now);
   std::vector<std::pair<NodeId, std::string>> lost;
   for (const auto& [id, member] : members_) {
     const auto end = given_up_at(member);

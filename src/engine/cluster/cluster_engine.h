@@ -152,6 +152,7 @@ class ClusterEngine final : public Engine {
   std::int64_t failures_ = 0;  // agents that ended before they connected, in a row
   NodeId last_node_ = 0;
   bool woken_ = false;
+  bool is_leaving_ = false;  // true: all nodes are given back, and none is asked for
   std::atomic<bool> claimed_ = false;
   channel::Bytes bytes_ = {};
   base::Pulse pulse_;
