@@ -54,7 +54,7 @@ void compare(const Settings& settings, std::int64_t trials, std::int64_t reports
   }
   const double ratio = median(ratios);
   print_line("cluster", {{"trials", trials}, {"reports", reports}, {"slots", slots}, {"nodes", kNodes}}, median(nodes),
-             0, {{"here_s", median(here)}, {"nodes_s", median(nodes)}, {"ratio", ratio}},
+             cpu_s, {{"here_s", median(here)}, {"nodes_s", median(nodes)}, {"ratio", ratio}},
              {{.name = figure, .value = ratio, .unit = "", .budget = Budget::at_most(limit), .ratio = ratio}});
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -40,9 +41,11 @@ engine::cluster::slurm::Variables own_variables() {
 
 std::unique_ptr<Provider> make_processes() { return std::make_unique<engine::cluster::Processes>(); }
 
-// Names the jobs of this process, so that they differ from those of others.
+// Names the jobs of an engine, so that they differ from those of all others, also of this process.
 std::string name_of_jobs() {
-  return fmt::format("{}-{}-{}", base::host_name(), ::getpid(), static_cast<std::int64_t>(base::wall_seconds()));
+  static std::atomic<int> engines = 0;
+  return fmt::format("{}-{}-{}-{}", base::host_name(), ::getpid(), static_cast<std::int64_t>(base::wall_seconds()),
+                     ++engines);
 }
 
 std::unique_ptr<Provider> make_slurm() {
