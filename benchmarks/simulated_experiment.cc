@@ -6,6 +6,7 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "engine/forwarding_engine.h"
 #include "process.h"
 #include "store/experiment_lock.h"
 #include "store/experiment_store.h"
@@ -28,26 +29,20 @@ class OneStep final : public sim::Behaviour {
 };
 
 // The simulated engine with the real clock, because the controller syncs the store by time.
-class ImmediateEngine final : public engine::Engine {
+class ImmediateEngine final : public engine::ForwardingEngine {
  public:
   explicit ImmediateEngine(const SimulatedSetup& setup)
-      : finishing_(setup.options.tune_config.num_samples - setup.unfinished),
+      : ForwardingEngine(inner_),
+        finishing_(setup.options.tune_config.num_samples - setup.unfinished),
         inner_(
             {.cpus = static_cast<double>(setup.slots)},
             setup.behave ? setup.behave : [this](const engine::WorkerSpec&) { return behave(); }) {}
 
-  Resources resources() const override { return inner_.resources(); }
-  void start(engine::WorkerId worker, const engine::WorkerSpec& spec) override { inner_.start(worker, spec); }
-  void answer(engine::WorkerId worker, const channel::Answer& answer) override { inner_.answer(worker, answer); }
-  void reply(engine::WorkerId worker, const channel::StoreReply& reply) override { inner_.reply(worker, reply); }
-  void reply(engine::WorkerId worker, const channel::Reply& reply) override { inner_.reply(worker, reply); }
-  void kill(engine::WorkerId worker) override { inner_.kill(worker); }
   std::vector<engine::Event> wait(std::optional<std::chrono::nanoseconds>) override {
     std::vector<engine::Event> events = inner_.wait(std::chrono::nanoseconds(0));
     if (events.empty() && finishing_ <= 0 && inner_.workers() > 0) ::kill(::getpid(), SIGKILL);
     return events;
   }
-  void wake() noexcept override { inner_.wake(); }
   Clock::time_point now() const override { return Clock::now(); }
   double wall_seconds() const override {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();

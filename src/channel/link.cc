@@ -22,8 +22,7 @@ void Link::connect(std::unique_ptr<Stream> stream, std::span<const std::byte> ea
   stream_ = std::move(stream);
   broken_.reset();
   session_.connect(now);
-  poller_.watch(stream_->input(), [this] { on_ready(); });
-  if (stream_->output() != stream_->input()) poller_.watch(stream_->output(), [this] { on_ready(); });
+  poller_.watch(stream_->descriptor(), [this] { on_ready(); });
   receive(early, now);
   flush(now);
 }
@@ -35,8 +34,7 @@ void Link::disconnect(const std::string& reason) {
                   .last_heard = session_.last_heard(),
                   .was_silent = at - session_.last_heard() >= longest_silence,
                   .reason = reason};
-  poller_.unwatch(stream_->input());
-  poller_.unwatch(stream_->output());
+  poller_.unwatch(stream_->descriptor());
   stream_.reset();
   session_.disconnect();
 }
@@ -82,7 +80,7 @@ void Link::write(TimePoint now) {
       session_.written(count);
       if (count == 0) break;
     }
-    poller_.watch_writing(stream_->output(), stream_->waits_to_write());
+    poller_.watch_writing(stream_->descriptor(), stream_->waits_to_write());
   } catch (const StreamEnded& end) {
     disconnect(end.what());
   }

@@ -46,20 +46,4 @@ std::size_t SocketStream::write(std::span<const std::byte> bytes) {
   return count;
 }
 
-PipeStream::PipeStream(base::FileDescriptor in, base::FileDescriptor out) : in_(std::move(in)), out_(std::move(out)) {
-  make_non_blocking(in_);
-  make_non_blocking(out_);
-}
-
-std::size_t PipeStream::read(std::span<std::byte> space) {
-  return transfer([&] { return ::read(in_.get(), space.data(), space.size()); });
-}
-
-std::size_t PipeStream::write(std::span<const std::byte> bytes) {
-  if (bytes.empty()) return 0;
-  const std::size_t count = transfer([&] { return ::write(out_.get(), bytes.data(), bytes.size()); });
-  is_full_ = count == 0;
-  return count;
-}
-
 }  // namespace cadre::channel

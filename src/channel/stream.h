@@ -31,9 +31,8 @@ class Stream {
   // written.
   virtual bool waits_to_write() const = 0;
 
-  // Return the descriptors to watch.
-  virtual int input() const = 0;
-  virtual int output() const = 0;
+  // Returns the descriptor to watch.
+  virtual int descriptor() const = 0;
 };
 
 // A connected socket.
@@ -45,29 +44,10 @@ class SocketStream final : public Stream {
   std::size_t read(std::span<std::byte> space) override;
   std::size_t write(std::span<const std::byte> bytes) override;
   bool waits_to_write() const override { return is_full_; }
-  int input() const override { return socket_.get(); }
-  int output() const override { return socket_.get(); }
+  int descriptor() const override { return socket_.get(); }
 
  private:
   base::FileDescriptor socket_;
-  bool is_full_ = false;
-};
-
-// Two pipes, such as standard input and output.
-class PipeStream final : public Stream {
- public:
-  // Makes the descriptors non-blocking. The reader of `out` must not be gone while SIGPIPE has its default.
-  PipeStream(base::FileDescriptor in, base::FileDescriptor out);
-
-  std::size_t read(std::span<std::byte> space) override;
-  std::size_t write(std::span<const std::byte> bytes) override;
-  bool waits_to_write() const override { return is_full_; }
-  int input() const override { return in_.get(); }
-  int output() const override { return out_.get(); }
-
- private:
-  base::FileDescriptor in_;
-  base::FileDescriptor out_;
   bool is_full_ = false;
 };
 

@@ -147,8 +147,7 @@ class TlsStream final : public Stream {
   }
   bool has_more_to_read() const override { return SSL_has_pending(session_.get()) != 0; }
   bool waits_to_write() const override { return read_waits_to_write_ || write_waits_to_write_; }
-  int input() const override { return socket_.get(); }
-  int output() const override { return socket_.get(); }
+  int descriptor() const override { return socket_.get(); }
 
  private:
   std::size_t transferred(int count, bool& waits_to_write) {

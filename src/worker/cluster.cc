@@ -29,16 +29,6 @@ using engine::cluster::Provider;
 
 constexpr std::chrono::seconds kLeastPatience{25};
 
-engine::cluster::slurm::Variables own_variables() {
-  engine::cluster::slurm::Variables variables;
-  for (char** entry = ::environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const std::size_t equals = text.find('=');
-    if (equals != std::string::npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return variables;
-}
-
 std::unique_ptr<Provider> make_processes() { return std::make_unique<engine::cluster::Processes>(); }
 
 // Names the jobs of an engine, so that they differ from those of all others, also of this process.
@@ -49,7 +39,7 @@ std::string name_of_jobs() {
 }
 
 std::unique_ptr<Provider> make_slurm() {
-  engine::cluster::slurm::Variables own = own_variables();
+  engine::cluster::Variables own = engine::cluster::own_variables();
   if (engine::cluster::slurm::is_in_allocation(own))
     return std::make_unique<engine::cluster::SlurmSteps>(std::move(own));
   return std::make_unique<engine::cluster::SlurmJobs>(name_of_jobs(), std::move(own));
@@ -57,7 +47,7 @@ std::unique_ptr<Provider> make_slurm() {
 
 std::int64_t one_node() { return 1; }
 std::int64_t all_of_the_allocation() {
-  const engine::cluster::slurm::Variables own = own_variables();
+  const engine::cluster::Variables own = engine::cluster::own_variables();
   return engine::cluster::slurm::is_in_allocation(own) ? engine::cluster::slurm::allocated_nodes(own).value_or(1) : 1;
 }
 

@@ -165,10 +165,11 @@ void init(int argc, char** argv, const InitOptions& given) {
   worker::set_host(options.host);
   init_was_called = true;  // also in workers
   try {
-    process() = std::make_unique<Process>(Process{.resources = machine(),
-                                                  .server = start_server(options, argv),
-                                                  .cluster = options.cluster,
-                                                  .command = own_command(argc, argv)});
+    process() = std::make_unique<Process>(
+        Process{.resources = machine(),
+                .server = start_server(options, argv),
+                .cluster = options.cluster,
+                .command = options.cluster ? own_command(argc, argv) : std::vector<std::string>()});
   } catch (...) {
     init_was_called = false;
     throw;

@@ -19,21 +19,11 @@
 #include "base/overload.h"
 #include "engine/cluster/slurm_jobs.h"
 #include "engine/cluster/slurm_steps.h"
-
-extern char** environ;
+#include "engine/cluster/variables.h"
 
 namespace {
 
 using namespace cadre::engine::cluster;
-
-slurm::Variables own_environment() {
-  slurm::Variables variables;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    variables.emplace(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
-  }
-  return variables;
-}
 
 void obey(Provider& provider, const AgentStart& start, const std::string& line) {
   std::istringstream words(line);
@@ -110,9 +100,9 @@ int main(int argc, char** argv) {
   std::unique_ptr<Provider> provider;
   try {
     if (std::string_view(argv[1]) == "steps") {
-      provider = std::make_unique<SlurmSteps>(own_environment());
+      provider = std::make_unique<SlurmSteps>(own_variables());
     } else {
-      provider = std::make_unique<SlurmJobs>(argv[2], own_environment());
+      provider = std::make_unique<SlurmJobs>(argv[2], own_variables());
     }
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());

@@ -1,4 +1,4 @@
-// What an agent and a controller are sent by each other, or by a stranger: greetings, and messages of a session.
+// Greetings, and messages of a session, as an agent and a controller get them from each other or from a stranger.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -31,6 +31,7 @@
 #include "engine/cluster/dialler.h"
 #include "engine/cluster/handshake.h"
 #include "engine/cluster/processes.h"
+#include "engine/forwarding_engine.h"
 #include "engine_conformance.h"
 #include "local_subject.h"
 #include "worker/cluster.h"
@@ -119,9 +120,10 @@ std::unique_ptr<ClusterEngine> make_two_nodes() {
                               {std::filesystem::read_symlink("/proc/self/exe")});
 }
 
-class AgentsSubject {
+template <std::unique_ptr<engine::Engine> (*make)()>
+class Subject {
  public:
-  std::unique_ptr<engine::Engine> make_engine() { return make_two_nodes(); }
+  std::unique_ptr<engine::Engine> make_engine() { return make(); }
   std::filesystem::path make_directory() { return directories_.make_directory(); }
 
  private:
@@ -129,48 +131,34 @@ class AgentsSubject {
 };
 
 // Breaks the connection to a node every few milliseconds.
-class BreakingEngine final : public engine::Engine {
+class BreakingEngine final : public engine::ForwardingEngine {
  public:
-  explicit BreakingEngine(std::unique_ptr<ClusterEngine> inner) : inner_(std::move(inner)) {}
+  explicit BreakingEngine(std::unique_ptr<ClusterEngine> nodes) : ForwardingEngine(*nodes), nodes_(std::move(nodes)) {}
 
-  std::vector<engine::Node> nodes() const override { return inner_->nodes(); }
-  Resources resources() const override { return inner_->resources(); }
-  void start(engine::WorkerId worker, const engine::WorkerSpec& spec) override { inner_->start(worker, spec); }
-  void answer(engine::WorkerId worker, const channel::Answer& answer) override { inner_->answer(worker, answer); }
-  void reply(engine::WorkerId worker, const channel::StoreReply& reply) override { inner_->reply(worker, reply); }
-  void reply(engine::WorkerId worker, const channel::Reply& reply) override { inner_->reply(worker, reply); }
-  void kill(engine::WorkerId worker) override { inner_->kill(worker); }
   std::vector<engine::Event> wait(std::optional<std::chrono::nanoseconds> timeout) override {
     const auto end = timeout ? std::optional(now() + *timeout) : std::nullopt;
     for (;;) {
       if (now() >= next_break_) {
         next_break_ = now() + 10ms;
-        const auto all = inner_->nodes();
-        inner_->break_connection(all.at(++breaks_ % all.size()).id);
+        const auto all = nodes_->nodes();
+        nodes_->break_connection(all.at(++breaks_ % all.size()).id);
       }
       const std::chrono::nanoseconds left = end ? std::min<std::chrono::nanoseconds>(*end - now(), 10ms) : 10ms;
-      std::vector<engine::Event> events = inner_->wait(left);
+      std::vector<engine::Event> events = nodes_->wait(left);
       if (!events.empty() || (end && now() >= *end)) return events;
     }
   }
-  void wake() noexcept override { inner_->wake(); }
-  Clock::time_point now() const override { return inner_->now(); }
-  double wall_seconds() const override { return inner_->wall_seconds(); }
 
  private:
-  std::unique_ptr<ClusterEngine> inner_;
+  std::unique_ptr<ClusterEngine> nodes_;
   Clock::time_point next_break_ = {};
   std::size_t breaks_ = 0;
 };
 
-class BreakingSubject {
- public:
-  std::unique_ptr<engine::Engine> make_engine() { return std::make_unique<BreakingEngine>(make_two_nodes()); }
-  std::filesystem::path make_directory() { return directories_.make_directory(); }
-
- private:
-  LocalSubject directories_;
-};
+std::unique_ptr<engine::Engine> make_agents() { return make_two_nodes(); }
+std::unique_ptr<engine::Engine> make_agents_with_broken_connections() {
+  return std::make_unique<BreakingEngine>(make_two_nodes());
+}
 
 // ---- Nodes that go
 
@@ -475,7 +463,8 @@ TEST(ClusterEngineErrors, AnAgentThatEndsBeforeItConnectsIsAnError) {
 
 namespace cadre::engine::conformance {
 
-INSTANTIATE_TYPED_TEST_SUITE_P(Agents, EngineConformance, system_tests::AgentsSubject);
-INSTANTIATE_TYPED_TEST_SUITE_P(BrokenConnections, EngineConformance, system_tests::BreakingSubject);
+INSTANTIATE_TYPED_TEST_SUITE_P(Agents, EngineConformance, system_tests::Subject<system_tests::make_agents>);
+INSTANTIATE_TYPED_TEST_SUITE_P(BrokenConnections, EngineConformance,
+                               system_tests::Subject<system_tests::make_agents_with_broken_connections>);
 
 }  // namespace cadre::engine::conformance

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/json.h"
+#include "engine/forwarding_engine.h"
 #include "store/experiment_store.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
@@ -69,10 +70,10 @@ TEST(ElasticGroup, IsAsLargeAsTheResourcesAllow) {
 }
 
 // An engine whose resources grow and shrink: they change with every group that begins.
-class ChangingEngine final : public engine::Engine {
+class ChangingEngine final : public engine::ForwardingEngine {
  public:
-  ChangingEngine(fs::path run, std::vector<double> workers)
-      : inner_(worker::make_root_engine()), run_(std::move(run)), workers_(std::move(workers)) {}
+  ChangingEngine(engine::Engine& inner, fs::path run, std::vector<double> workers)
+      : ForwardingEngine(inner), run_(std::move(run)), workers_(std::move(workers)) {}
 
   Resources resources() const override {
     const std::string text = content_of(run_ / "sizes");
@@ -80,20 +81,8 @@ class ChangingEngine final : public engine::Engine {
     if (groups == 0 && ++looks_ < 3) return {.cpus = 0};
     return {.cpus = workers_.at(std::min(groups, workers_.size() - 1)) * worker::root_resources().cpus / 2};
   }
-  void start(engine::WorkerId worker, const engine::WorkerSpec& spec) override { inner_->start(worker, spec); }
-  void answer(engine::WorkerId worker, const channel::Answer& answer) override { inner_->answer(worker, answer); }
-  void reply(engine::WorkerId worker, const channel::StoreReply& reply) override { inner_->reply(worker, reply); }
-  void reply(engine::WorkerId worker, const channel::Reply& reply) override { inner_->reply(worker, reply); }
-  void kill(engine::WorkerId worker) override { inner_->kill(worker); }
-  std::vector<engine::Event> wait(std::optional<std::chrono::nanoseconds> timeout) override {
-    return inner_->wait(timeout);
-  }
-  void wake() noexcept override { inner_->wake(); }
-  Clock::time_point now() const override { return inner_->now(); }
-  double wall_seconds() const override { return inner_->wall_seconds(); }
 
  private:
-  std::unique_ptr<engine::Engine> inner_;
   fs::path run_;
   std::vector<double> workers_;
   mutable int looks_ = 0;
@@ -108,7 +97,8 @@ TEST(ElasticGroup, FollowsTheResourcesAndLosesNoStep) {
   store::ExperimentStore store = store::ExperimentStore::create(
       directory, {"run", description.loop.name, base::to_json(train::describe(description))});
   train::Run run(options);
-  ChangingEngine engine(directory, {1, 3, 2});
+  const std::unique_ptr<engine::Engine> inner = worker::make_root_engine();
+  ChangingEngine engine(*inner, directory, {1, 3, 2});
   train::RunConsole console(directory, options.run_config, engine.now());
   train::Controller(description, directory, run, store, engine, console, nullptr, {}).run();
 

@@ -1,4 +1,4 @@
-// What agents and controllers say to each other, as bytes and back.
+// Messages and greetings between agents and controllers, as bytes and back.
 #include "engine/cluster/messages.h"
 
 #include <gmock/gmock.h>

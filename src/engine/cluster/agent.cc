@@ -1,6 +1,5 @@
 #include "engine/cluster/agent.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -39,7 +38,7 @@ using namespace std::chrono_literals;
 // A controller that does not answer for so long may give the node up ten seconds later (ClusterEngine): by then no
 // worker runs here any more.
 constexpr auto kFencedAfter = 20s;
-// Where nobody listens any more the controller has ended.
+// The controller has ended when nobody listens at its port for so long.
 constexpr auto kRefusedFor = 2s;
 constexpr auto kDialFor = 3s;
 constexpr auto kGreetFor = 5s;
@@ -65,23 +64,14 @@ std::uint64_t new_session() {
   return std::uint64_t{random()} << 32 | random();
 }
 
-std::unique_ptr<channel::Stream> standard_streams() {
-  base::FileDescriptor in(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
-  base::FileDescriptor out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
-  const base::FileDescriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  ::dup2(nothing.get(), STDIN_FILENO);
-  ::dup2(STDERR_FILENO, STDOUT_FILENO);
-  return std::make_unique<channel::PipeStream>(std::move(in), std::move(out));
-}
-
 class Agent {
  public:
   Agent(const AgentSettings& settings, local::LocalEngine& engine, std::vector<std::string> gpu_names)
       : settings_(settings),
         engine_(engine),
         gpu_names_(std::move(gpu_names)),
-        dialler_(poller_, settings.addresses.empty() ? std::vector<Address>() : to_addresses(settings.addresses)) {
-    if (!settings.addresses.empty()) tls_ = channel::tls().client(settings.certificate);
+        dialler_(poller_, to_addresses(settings.addresses)),
+        tls_(channel::tls().client(settings.certificate)) {
     engine_.watch(poller_.descriptor(), [this] {
       while (poller_.wait(0ns)) {
       }
@@ -120,7 +110,7 @@ class Agent {
 
   void make_link() {
     link_ = std::make_unique<channel::Link>(poller_, session_, [this](channel::LaneMessage&& message) {
-      std::visit([this](auto& call) { carry_out(call); }, decoded_ = decode_to_agent(message.content));
+      std::visit([this](const auto& call) { carry_out(call); }, decode_to_agent(message.content));
     });
   }
 
@@ -170,13 +160,7 @@ class Agent {
     }
     if (is_fenced_ || greeting_ || dialler_.is_dialling() || now < next_dial_) return;
     next_dial_ = now + kDialPause;
-    if (tls_ != nullptr) {
-      dialler_.dial(now + kDialFor, [this](base::FileDescriptor socket) { greet(tls_->open(std::move(socket))); });
-    } else if (std::exchange(has_used_standard_streams_, true)) {
-      leave(1, "its controller has ended");
-    } else {
-      greet(standard_streams());
-    }
+    dialler_.dial(now + kDialFor, [this](base::FileDescriptor socket) { greet(tls_->open(std::move(socket))); });
   }
 
   void greet(std::unique_ptr<channel::Stream> stream) {
@@ -192,7 +176,7 @@ class Agent {
                                  .pid = ::getpid(),
                                  .resources = engine_.resources(),
                                  .gpu_names = gpu_names_});
-    poller_.watch(greeting_->stream->input(), [this] { go_on_greeting(); });
+    poller_.watch(greeting_->stream->descriptor(), [this] { go_on_greeting(); });
     go_on_greeting();
   }
 
@@ -207,7 +191,7 @@ class Agent {
       }
       while (const std::size_t count = greeting.stream->read(space))
         greeting.in.insert(greeting.in.end(), space.begin(), space.begin() + static_cast<std::ptrdiff_t>(count));
-      poller_.watch_writing(greeting.stream->output(), greeting.stream->waits_to_write());
+      poller_.watch_writing(greeting.stream->descriptor(), greeting.stream->waits_to_write());
       if (const auto welcome = take_welcome(greeting.in)) be_welcome(*welcome);
     } catch (const channel::StreamEnded& end) {
       drop_greeting(end.what(), Clock::now());
@@ -219,7 +203,7 @@ class Agent {
   void be_welcome(const Welcome& welcome) {
     Greeting greeting = std::move(*greeting_);
     greeting_.reset();
-    poller_.unwatch(greeting.stream->input());
+    poller_.unwatch(greeting.stream->descriptor());
     if (!welcome.refusal.empty()) return leave(1, "its controller refuses it: " + welcome.refusal);
     if (welcome.is_over) return begin_anew();
     has_been_connected_ = true;
@@ -228,7 +212,7 @@ class Agent {
 
   void drop_greeting(const std::string& reason, TimePoint now) {
     last_failure_ = reason;
-    poller_.unwatch(greeting_->stream->input());
+    poller_.unwatch(greeting_->stream->descriptor());
     greeting_.reset();
     next_dial_ = now + kDialPause;
   }
@@ -294,7 +278,7 @@ class Agent {
   std::vector<std::string> gpu_names_;
   channel::Poller poller_;
   Dialler dialler_;
-  std::unique_ptr<channel::TlsEndpoint> tls_ = {};  // null: standard input and output
+  std::unique_ptr<channel::TlsEndpoint> tls_;
   std::uint64_t session_ = new_session();
   bool has_been_connected_ = false;  // in this session
   std::unique_ptr<channel::Link> link_ = {};
@@ -305,10 +289,8 @@ class Agent {
   std::optional<TimePoint> refused_since_ = {};
   TimePoint next_dial_ = {};
   std::string last_failure_ = "nothing was tried yet";
-  bool has_used_standard_streams_ = false;
   std::optional<int> exit_code_ = {};
   channel::Bytes bytes_ = {};
-  ToAgent decoded_ = {};
 };
 
 }  // namespace

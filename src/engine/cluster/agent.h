@@ -12,9 +12,9 @@
 
 namespace cadre::engine::cluster {
 
-// What an agent is started with, in the environment variable CADRE_AGENT as JSON.
+// Start of an agent, in the environment variable CADRE_AGENT as JSON.
 struct AgentSettings {
-  std::string addresses = {};    // of the controller, as to_addresses() takes them; empty: standard input and output
+  std::string addresses = {};    // of the controller, as to_addresses() takes them
   std::string certificate = {};  // of the controller
   std::string token = {};
   std::uint64_t request = 0;

@@ -314,7 +314,7 @@ void ClusterEngine::admit(Visitor visitor, const Hello& hello) {
     give_up(member->node.id, "its agent has ended its workers");
     member = nullptr;
   }
-  const std::string address = address_of_peer(visitor.stream->input());
+  const std::string address = address_of_peer(visitor.stream->descriptor());
   if (member == nullptr) {
     member = &join(hello);
     member->node.address = address;

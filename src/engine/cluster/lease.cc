@@ -6,7 +6,7 @@
 
 namespace cadre::engine::cluster {
 
-Lease::Lease(ClusterEngine& nodes) : nodes_(nodes) {
+Lease::Lease(ClusterEngine& nodes) : ForwardingEngine(nodes), nodes_(nodes) {
   if (!nodes.claim()) throw EngineError("another run in this process uses the nodes; wait until it has ended");
 }
 

@@ -1,25 +1,15 @@
 #include "engine/cluster/processes.h"
 
 #include <signal.h>
-#include <unistd.h>
 
 #include <string>
 
 #include "cadre/error.h"
 #include "engine/cluster/ordinal.h"
+#include "engine/cluster/variables.h"
 
 namespace cadre::engine::cluster {
 namespace {
-
-std::vector<std::string> environment_with(const std::map<std::string, std::string>& variables) {
-  std::vector<std::string> environment;
-  for (char** entry = ::environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    if (!variables.contains(text.substr(0, text.find('=')))) environment.push_back(text);
-  }
-  for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
-  return environment;
-}
 
 std::string how_it_ended(const Command& agent) {
   std::string text = agent.end();
@@ -32,14 +22,14 @@ std::string how_it_ended(const Command& agent) {
 
 void Processes::request(const NodeRequest& request, const AgentStart& start) {
   for (std::int64_t ordinal = 0; ordinal < request.nodes; ++ordinal) {
-    std::map<std::string, std::string> variables = start.variables;
+    Variables variables = start.variables;
+    variables.merge(own_variables());  // which do not replace those of the start
     variables[kOrdinalVariable] = std::to_string(ordinal);
     try {
-      agents_[{request.id, ordinal}] =
-          std::make_unique<Command>(CommandStart{.arguments = start.command,
-                                                 .environment = environment_with(variables),
-                                                 .directory = start.directory,
-                                                 .most_output = 0});
+      agents_[{request.id, ordinal}] = std::make_unique<Command>(CommandStart{.arguments = start.command,
+                                                                              .environment = as_environment(variables),
+                                                                              .directory = start.directory,
+                                                                              .most_output = 0});
     } catch (const EngineError& error) {
       agents_.erase({request.id, ordinal});
       events_.emplace_back(AgentEnded{request.id, ordinal, error.what()});

@@ -90,13 +90,6 @@ void add(Variables& variables, const Variables& added) {
   for (const auto& [name, value] : added) variables[name] = value;
 }
 
-std::vector<std::string> as_environment(const Variables& variables) {
-  std::vector<std::string> environment;
-  environment.reserve(variables.size());
-  for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
-  return environment;
-}
-
 std::string value_in(const Variables& variables, const std::string& name) {
   const auto found = variables.find(name);
   return found == variables.end() ? "" : found->second;
@@ -113,7 +106,7 @@ std::string_view without_prefix(std::string_view line) {
 }
 
 constexpr std::size_t kMostSaidBytes = 1000;
-// What srun says to --cpu-bind=none where nothing is bound anyway.
+// Warning of srun about --cpu-bind=none where nothing is bound anyway.
 constexpr std::string_view kNoBinding = "lacks support for cpu binding";
 
 }  // namespace

@@ -4,18 +4,18 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/cluster/provider.h"
+#include "engine/cluster/variables.h"
 
 namespace cadre::engine::cluster::slurm {
 
 using Words = std::vector<std::string>;
-using Variables = std::map<std::string, std::string>;
+using cluster::Variables;
 
 // The oldest Slurm with all options that are used; in the words of its versions, 20.11.
 inline constexpr int kOldestYear = 20;

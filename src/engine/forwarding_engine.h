@@ -1,0 +1,33 @@
+// An engine that passes all calls on to another one; derived classes change some of them.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace cadre::engine {
+
+class ForwardingEngine : public Engine {
+ public:
+  // `inner` must live as long as this object.
+  explicit ForwardingEngine(Engine& inner) : inner_(inner) {}
+
+  std::vector<Node> nodes() const override { return inner_.nodes(); }
+  Resources resources() const override { return inner_.resources(); }
+  void start(WorkerId worker, const WorkerSpec& spec) override { inner_.start(worker, spec); }
+  void answer(WorkerId worker, const channel::Answer& answer) override { inner_.answer(worker, answer); }
+  void reply(WorkerId worker, const channel::StoreReply& reply) override { inner_.reply(worker, reply); }
+  void reply(WorkerId worker, const channel::Reply& reply) override { inner_.reply(worker, reply); }
+  void kill(WorkerId worker) override { inner_.kill(worker); }
+  std::vector<Event> wait(std::optional<std::chrono::nanoseconds> timeout) override { return inner_.wait(timeout); }
+  void wake() noexcept override { inner_.wake(); }
+  Clock::duration stopped() const override { return inner_.stopped(); }
+  Clock::time_point now() const override { return inner_.now(); }
+  double wall_seconds() const override { return inner_.wall_seconds(); }
+
+ private:
+  Engine& inner_;
+};
+
+}  // namespace cadre::engine
