@@ -110,8 +110,10 @@ TEST(Command, HasASessionOfItsOwnAndNoIgnoredSignals) {
   std::string ignored;
   std::string blocked;
   output >> session >> process >> name >> ignored >> name >> blocked;
-  EXPECT_EQ(session, process);
-  EXPECT_EQ(ignored, "0000000000000000");
+  EXPECT_EQ(session, process) << command.output() << command.errors();
+  // The C library has two signals to itself, which whoever started the tests may have left ignored.
+  constexpr std::uint64_t of_the_library = 0b11ULL << 31;
+  EXPECT_EQ(std::stoull(ignored, nullptr, 16) & ~of_the_library, 0) << ignored;
   EXPECT_EQ(blocked, "0000000000000000");
 }
 

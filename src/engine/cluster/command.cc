@@ -66,7 +66,7 @@ struct Child {
 
 // Runs between vfork and exec in the memory of the parent: system calls only.
 [[noreturn]] void run(Child& child) {
-  for (int signal = 1; signal < SIGRTMAX; ++signal) ::signal(signal, SIG_DFL);  // ignored ones would stay ignored
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) ::signal(signal, SIG_DFL);  // ignored ones would stay ignored
   ::sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
