@@ -348,6 +348,18 @@ Message decode_message(std::span<const std::byte> body) {
   });
 }
 
+bool is_last_message(std::span<const std::byte> body) noexcept {
+  try {
+    return decode_as<wire::FromWorker>(body, [](wire::FromWorker::Reader root) {
+      const auto kind = root.which();
+      return kind == wire::FromWorker::FINISHED || kind == wire::FromWorker::FAILED ||
+             kind == wire::FromWorker::DECLINED;
+    });
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 FromController decode_from_controller(std::span<const std::byte> body) {
   return decode_as<wire::FromController>(body, [](wire::FromController::Reader root) -> FromController {
     switch (root.which()) {

@@ -108,6 +108,8 @@ class Loop::Implementation {
   ConnectionId add_connection(base::FileDescriptor socket, Handlers handlers);
   template <class Message>
   void send(ConnectionId connection, const Message& message);
+  void send_frame(ConnectionId connection, std::span<const std::byte> frame);
+  void expect_soon() { expects_soon_ = true; }
   void drain(ConnectionId connection);
   void close(ConnectionId connection);
   void watch(int fd, std::function<void()> readable);
@@ -130,6 +132,7 @@ class Loop::Implementation {
   void read(Connection& connection, bool to_the_end);
   void read_messages(Connection& connection, bool to_the_end);
   void end(Connection& connection, const std::string& reason);
+  void write(Connection& connection, std::span<const std::byte> frame);
   void write_later(Connection& connection, std::span<const std::byte> bytes);
   static std::size_t write_now(Connection& connection, std::span<const std::byte> bytes);
   void poll(std::chrono::nanoseconds patience);
@@ -154,9 +157,9 @@ class Loop::Implementation {
   Bytes frame_;
   std::exception_ptr failure_;
   bool turning_ = false;
-  int draining_ = 0;       // calls of drain() that have not returned
-  bool happened_ = false;  // since the last turn
-  bool answered_ = false;  // since the last turn
+  int draining_ = 0;           // calls of drain() that have not returned
+  bool happened_ = false;      // since the last turn
+  bool expects_soon_ = false;  // since the last turn
 };
 
 ConnectionId Loop::Implementation::add_connection(base::FileDescriptor socket, Handlers handlers) {
@@ -171,13 +174,22 @@ template <class Message>
 void Loop::Implementation::send(ConnectionId id, const Message& message) {
   const auto found = connections_.find(id);
   if (found == connections_.end() || !found->second->open) return;
-  answered_ |= !std::same_as<Message, Assignment>;
+  expects_soon_ |= !std::same_as<Message, Assignment>;
   encode(message, frame_);
-  Connection& connection = *found->second;
-  const std::span<const std::byte> bytes(frame_);
-  const std::size_t written = connection.out.empty() ? write_now(connection, bytes) : 0;
-  if (written < bytes.size()) write_later(connection, bytes.subspan(written));
+  write(*found->second, frame_);
   if (frame_.size() > max_idle_bytes) Bytes().swap(frame_);
+}
+
+void Loop::Implementation::send_frame(ConnectionId id, std::span<const std::byte> frame) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end() || !found->second->open) return;
+  expects_soon_ = true;
+  write(*found->second, frame);
+}
+
+void Loop::Implementation::write(Connection& connection, std::span<const std::byte> frame) {
+  const std::size_t written = connection.out.empty() ? write_now(connection, frame) : 0;
+  if (written < frame.size()) write_later(connection, frame.subspan(written));
 }
 
 std::size_t Loop::Implementation::write_now(Connection& connection, std::span<const std::byte> bytes) {
@@ -231,6 +243,11 @@ void Loop::Implementation::read_messages(Connection& connection, bool to_the_end
     while (connection.open) {
       const auto body = connection.in.next();
       if (!body) break;
+      if (connection.handlers.body) {
+        happened();
+        connection.handlers.body(*body);
+        continue;
+      }
       Message message = decode_message(*body);
       happened();
       connection.handlers.message(std::move(message));
@@ -297,7 +314,7 @@ void Loop::Implementation::turn(std::optional<std::chrono::nanoseconds> timeout)
     std::fputs("cadre: a turn of the event loop was asked for inside one of its callbacks\n", stderr);
     std::abort();
   }
-  poll(std::exchange(answered_, false) ? answer_patience : std::chrono::nanoseconds::zero());
+  poll(std::exchange(expects_soon_, false) ? answer_patience : std::chrono::nanoseconds::zero());
   const bool may_sleep = !timeout || *timeout > std::chrono::nanoseconds::zero();
   if (!happened_ && may_sleep) {
     sleep(timeout);
@@ -379,6 +396,10 @@ void Loop::send(ConnectionId connection, const StoreReply& reply) {
 void Loop::send(ConnectionId connection, const Reply& reply) {
   translated([&] { implementation_->send(connection, reply); });
 }
+void Loop::send_frame(ConnectionId connection, std::span<const std::byte> frame) {
+  translated([&] { implementation_->send_frame(connection, frame); });
+}
+void Loop::expect_soon() { implementation_->expect_soon(); }
 void Loop::drain(ConnectionId connection) {
   translated([&] { implementation_->drain(connection); });
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/file_descriptor.h"
@@ -21,10 +22,12 @@ using ConnectionId = std::uint64_t;
 class Loop {
  public:
   struct Handlers {
-    std::function<void(Message&&)> message;
+    std::function<void(Message&&)> message = {};
     // Called once, last: the worker closed its end (empty `reason`), or sent an invalid message (`reason` describes
     // it).
-    std::function<void(const std::string& reason)> closed;
+    std::function<void(const std::string& reason)> closed = {};
+    // Called in place of `message`, where it is set: the message's body as it came, which nobody has looked at.
+    std::function<void(std::span<const std::byte> body)> body = {};
   };
 
   // Throws EngineError if the operating system refuses or the thread already has a loop.
@@ -40,6 +43,8 @@ class Loop {
   void send(ConnectionId connection, const Answer& answer);
   void send(ConnectionId connection, const StoreReply& reply);
   void send(ConnectionId connection, const Reply& reply);
+  // Sends the whole frame of a message as it is.
+  void send_frame(ConnectionId connection, std::span<const std::byte> frame);
 
   // Handles the messages received so far without waiting. For a worker that has ended these are all its messages.
   void drain(ConnectionId connection);
@@ -50,6 +55,9 @@ class Loop {
   // One watch per fd; the caller owns the fd and keeps it open until unwatch().
   void watch(int fd, std::function<void()> readable);
   void unwatch(int fd);
+
+  // Lets the next turn poll for some microseconds before it sleeps, as after an answer: something is expected so soon.
+  void expect_soon();
 
   // Runs a turn: sleeps until a callback has run, at most for `timeout` (empty: without limit), then runs the
   // callbacks of everything else that is ready.

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 
@@ -11,20 +12,42 @@ namespace cadre::channel {
 
 namespace {
 
-// Waits for bytes. Polls for as long as an answer usually takes, because waking an idle CPU, especially a virtual
-// one, costs more than the answer itself. Yields to other threads meanwhile.
-ssize_t receive_soon(int connection, std::span<std::byte> space, void (*when_idle)()) {
-  constexpr auto patience = std::chrono::microseconds(300);
-  const auto end = std::chrono::steady_clock::now() + patience;
-  do {
+using Clock = std::chrono::steady_clock;
+
+// Waking an idle CPU, especially a virtual one, costs more than most answers. So a worker polls while it waits, and
+// yields to other threads meanwhile, but only where answers usually come so soon: where many workers report at a time,
+// they would take the time of those who answer.
+class Patience {
+ public:
+  bool expects_answer_soon() const { return usual_ < kLongest; }
+  void answer_took(Clock::duration time) { usual_ += (std::min<Clock::duration>(time, 4 * kLongest) - usual_) / 8; }
+
+  static constexpr Clock::duration kLongest = std::chrono::microseconds(300);
+
+ private:
+  Clock::duration usual_ = Clock::duration(0);
+};
+
+ssize_t poll_for_bytes(int connection, std::span<std::byte> space, Clock::time_point end) {
+  for (;;) {
     const ssize_t got = ::recv(connection, space.data(), space.size(), MSG_DONTWAIT);
-    if (got >= 0 || errno != EAGAIN) return got;
+    if (got >= 0 || errno != EAGAIN || Clock::now() >= end) return got;
     ::sched_yield();
-  } while (std::chrono::steady_clock::now() < end);
-  constexpr int idle_ms = 100;
-  pollfd ready{connection, POLLIN, 0};
-  if (when_idle != nullptr && ::poll(&ready, 1, idle_ms) == 0) when_idle();
-  return ::recv(connection, space.data(), space.size(), 0);
+  }
+}
+
+ssize_t receive_soon(int connection, std::span<std::byte> space, void (*when_idle)()) {
+  static thread_local Patience patience;
+  const auto begin = Clock::now();
+  ssize_t got = poll_for_bytes(connection, space, patience.expects_answer_soon() ? begin + Patience::kLongest : begin);
+  if (got < 0 && errno == EAGAIN) {
+    constexpr int idle_ms = 100;
+    pollfd ready{connection, POLLIN, 0};
+    if (when_idle != nullptr && ::poll(&ready, 1, idle_ms) == 0) when_idle();
+    got = ::recv(connection, space.data(), space.size(), 0);
+  }
+  patience.answer_took(Clock::now() - begin);
+  return got;
 }
 
 }  // namespace

@@ -18,6 +18,12 @@ using channel::ProtocolError;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
+// Returns the message of a Tell, as its worker reads it.
+channel::FromController told_to_worker(const Bytes& bytes) {
+  const auto tell = std::get<Tell>(decode_to_agent(bytes));
+  return channel::decode_from_controller(tell.frame.subspan(channel::frame_header_bytes));
+}
+
 TEST(ClusterMessages, AStartHasAllOfTheSpecButItsNode) {
   const WorkerSpec spec{.assignment = {"train", Value{{"lr", 0.1}}},
                         .node = 3,
@@ -40,14 +46,13 @@ TEST(ClusterMessages, AStartHasAllOfTheSpecButItsNode) {
 TEST(ClusterMessages, AnswersAndRepliesArriveAsTheyAre) {
   Bytes bytes;
   encode_tell(7, channel::Answer{.verdict = channel::Verdict::take_over, .checkpoint = "there"}, bytes);
-  const auto answer = std::get<Tell>(decode_to_agent(bytes));
-  EXPECT_EQ(answer.worker, 7U);
-  EXPECT_EQ(std::get<channel::Answer>(answer.message).checkpoint, "there");
+  EXPECT_EQ(std::get<Tell>(decode_to_agent(bytes)).worker, 7U);
+  EXPECT_EQ(std::get<channel::Answer>(told_to_worker(bytes)).checkpoint, "there");
   encode_tell(8, channel::StoreReply{.value = "v", .number = 3, .call = 5}, bytes);
-  EXPECT_EQ(std::get<channel::StoreReply>(std::get<Tell>(decode_to_agent(bytes)).message),
+  EXPECT_EQ(std::get<channel::StoreReply>(told_to_worker(bytes)),
             (channel::StoreReply{.value = "v", .number = 3, .call = 5}));
   encode_tell(9, channel::Reply{.content = 4, .call = 6}, bytes);
-  EXPECT_EQ(std::get<channel::Reply>(std::get<Tell>(decode_to_agent(bytes)).message).content, Value(4));
+  EXPECT_EQ(std::get<channel::Reply>(told_to_worker(bytes)).content, Value(4));
   encode(Kill{10}, bytes);
   EXPECT_EQ(std::get<Kill>(decode_to_agent(bytes)).worker, 10U);
   encode(Leave{}, bytes);
@@ -56,10 +61,12 @@ TEST(ClusterMessages, AnswersAndRepliesArriveAsTheyAre) {
 
 TEST(ClusterMessages, AWorkersMessagesAndItsEndArriveAsTheyAre) {
   Bytes bytes;
-  encode(Received{7, channel::Report{.step = 3, .metrics = {{"loss", 0.5}}, .checkpoint = "c"}}, bytes);
-  const auto received = std::get<Received>(decode_to_controller(bytes));
-  EXPECT_EQ(received.worker, 7U);
-  EXPECT_EQ(std::get<channel::Report>(received.message).metrics, (Metrics{{"loss", 0.5}}));
+  Bytes frame;
+  channel::encode(channel::Report{.step = 3, .metrics = {{"loss", 0.5}}, .checkpoint = "c"}, frame);
+  encode(Told{7, std::span(frame).subspan(channel::frame_header_bytes)}, bytes);
+  const auto told = std::get<Told>(decode_to_controller(bytes));
+  EXPECT_EQ(told.worker, 7U);
+  EXPECT_EQ(std::get<channel::Report>(channel::decode_message(told.body)).metrics, (Metrics{{"loss", 0.5}}));
   const Exit exit{Exit::Kind::signal, 9, "out of memory", "last lines\nof it"};
   encode(Exited{7, exit}, bytes);
   EXPECT_EQ(std::get<Exited>(decode_to_controller(bytes)).exit, exit);

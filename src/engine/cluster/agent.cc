@@ -12,12 +12,12 @@
 #include <memory>
 #include <random>
 #include <set>
+#include <span>
 #include <utility>
 #include <variant>
 
 #include "base/json.h"
 #include "base/machine.h"
-#include "base/overload.h"
 #include "cadre/error.h"
 #include "cadre/stored.h"
 #include "cadre/version.h"
@@ -76,6 +76,11 @@ class Agent {
       while (poller_.wait(0ns)) {
       }
     });
+    engine_.pass_messages_on([this](WorkerId worker, std::span<const std::byte> body) {
+      if (is_fenced_) return;
+      send(Told{worker, body});
+      engine_.expect_soon();
+    });
     make_link();
     cut_since_ = Clock::now();
   }
@@ -84,7 +89,7 @@ class Agent {
   int run() {
     while (!exit_code_) {
       const TimePoint before = Clock::now();
-      for (Event& event : engine_.wait(time_to_wait(before))) forward(event);
+      for (const Event& event : engine_.wait(time_to_wait(before))) forward(event);
       const TimePoint now = Clock::now();
       if (std::exchange(is_told_to_go, 0) != 0) send(Draining{.reason = "the agent was sent SIGTERM"});
       link_->flush(now);
@@ -226,15 +231,9 @@ class Agent {
     if (bytes_.size() > channel::max_idle_bytes) channel::Bytes().swap(bytes_);
   }
 
-  void forward(Event& event) {
-    std::visit(base::Overload{[this](const Received& received) {
-                                if (!is_fenced_) send(received);
-                              },
-                              [this](const Exited& exited) {
-                                if (workers_.erase(exited.worker) != 0 && !is_fenced_) send(exited);
-                              },
-                              [](const auto&) {}},
-               event);
+  void forward(const Event& event) {
+    const auto* const exited = std::get_if<Exited>(&event);
+    if (exited != nullptr && workers_.erase(exited->worker) != 0 && !is_fenced_) send(*exited);
   }
 
   void carry_out(const Start& start) {
@@ -248,13 +247,7 @@ class Agent {
     workers_.insert(start.worker);
     engine_.start(start.worker, start.spec);
   }
-  void carry_out(const Tell& tell) {
-    std::visit(base::Overload{[&](const channel::Answer& answer) { engine_.answer(tell.worker, answer); },
-                              [&](const channel::StoreReply& reply) { engine_.reply(tell.worker, reply); },
-                              [&](const channel::Reply& reply) { engine_.reply(tell.worker, reply); },
-                              [](const channel::Assignment&) {}},
-               tell.message);
-  }
+  void carry_out(const Tell& tell) { engine_.send_frame(tell.worker, tell.frame); }
   void carry_out(const Kill& kill) { engine_.kill(kill.worker); }
   void carry_out(const Leave&) { leave(0, ""); }
 

@@ -6,6 +6,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@
 #include "cadre/error.h"
 #include "cadre/stored.h"
 #include "cadre/version.h"
+#include "channel/codec.h"
 #include "engine/cluster/agent.h"
 
 namespace cadre::engine::cluster {
@@ -37,6 +39,7 @@ constexpr auto kVisit = 5s;                // time for a greeting
 constexpr auto kRedial = 2s;
 constexpr auto kTimeToLeave = 5s;  // for agents
 constexpr auto kTimeToEnd = 10s;   // for workers
+constexpr auto kAnswerPatience = 100us;
 constexpr auto kOthersMayCome = 1s;
 constexpr auto kLookPeriod = 200ms;  // while the first node is awaited
 constexpr auto kSilentWait = 5s;
@@ -387,6 +390,7 @@ template <class Message>
 void ClusterEngine::tell(WorkerId worker, const Message& message) {
   Member* const member = member_of(worker);
   if (member == nullptr) return;
+  expects_soon_ = true;
   encode_tell(worker, message, bytes_);
   member->link->send(channel::Lane::control, bytes_);
   if (bytes_.size() > channel::max_idle_bytes) channel::Bytes().swap(bytes_);
@@ -418,13 +422,20 @@ void ClusterEngine::take(NodeId node, const channel::LaneMessage& message) {
   std::visit([&](auto& one) { take(member, one); }, content);
 }
 
-void ClusterEngine::take(Member& member, Received& received) {
-  if (member.workers.contains(received.worker)) events_.emplace_back(std::move(received));
+void ClusterEngine::take(Member& member, const Told& told) {
+  if (!member.workers.contains(told.worker) || faults_.contains(told.worker)) return;
+  try {
+    events_.emplace_back(Received{told.worker, channel::decode_message(told.body)});
+  } catch (const channel::ProtocolError& error) {
+    faults_[told.worker] = error.what();
+    kill(told.worker);
+  }
 }
 
 void ClusterEngine::take(Member& member, Exited& exited) {
   if (member.workers.erase(exited.worker) == 0) return;
   workers_.erase(exited.worker);
+  if (const auto fault = faults_.extract(exited.worker)) exited.exit.detail = fault.mapped();
   events_.emplace_back(std::move(exited));
 }
 
@@ -439,6 +450,7 @@ void ClusterEngine::give_up(NodeId node, const std::string& reason) {
   const auto found = members_.find(node);
   for (const WorkerId worker : found->second.workers) {
     workers_.erase(worker);
+    faults_.erase(worker);
     events_.emplace_back(Exited{worker, {Exit::Kind::node_lost, 0, reason}});
   }
   events_.emplace_back(NodeLeft{node, reason});
@@ -504,13 +516,24 @@ void ClusterEngine::dismiss(Member& member) {
   member.is_draining = false;
 }
 
+// Polls for as long as workers need that only report, as channel::Loop does; returns true if something has arrived.
+bool ClusterEngine::poll(std::optional<std::chrono::nanoseconds> timeout) {
+  const TimePoint end = Clock::now() + (timeout ? std::min<std::chrono::nanoseconds>(*timeout, kAnswerPatience)
+                                                : std::chrono::nanoseconds(kAnswerPatience));
+  do {
+    if (poller_.wait(0ns)) return true;
+    ::sched_yield();
+  } while (Clock::now() < end);
+  return false;
+}
+
 void ClusterEngine::turn(std::optional<std::chrono::nanoseconds> timeout) {
   flush();
   if (const auto deadline = next_deadline()) {
     const std::chrono::nanoseconds left = std::max<std::chrono::nanoseconds>(*deadline - Clock::now(), 0ns);
     timeout = timeout ? std::min(*timeout, left) : left;
   }
-  poller_.wait(timeout);
+  if (!std::exchange(expects_soon_, false) || !poll(timeout)) poller_.wait(timeout);
   handle_time(Clock::now());
 }
 

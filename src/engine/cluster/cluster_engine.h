@@ -110,7 +110,7 @@ class ClusterEngine final : public Engine {
   template <class Message>
   void tell(WorkerId worker, const Message& message);
   void take(NodeId node, const channel::LaneMessage& message);
-  void take(Member& member, Received& received);
+  void take(Member& member, const Told& told);
   void take(Member& member, Exited& exited);
   void take(Member& member, Draining& draining);
   void give_up(NodeId node, const std::string& reason);
@@ -121,6 +121,7 @@ class ClusterEngine final : public Engine {
   void handle_time(TimePoint now);
   void dismiss(Member& member);
   void flush();
+  bool poll(std::optional<std::chrono::nanoseconds> timeout);
   void turn(std::optional<std::chrono::nanoseconds> timeout);
 
   std::unique_ptr<Provider> provider_;
@@ -136,6 +137,7 @@ class ClusterEngine final : public Engine {
   std::map<int, Visitor> visitors_ = {};
   std::map<NodeId, Member> members_ = {};
   std::unordered_map<WorkerId, NodeId> workers_ = {};
+  std::map<WorkerId, std::string> faults_ = {};  // of workers that are killed because of a message that is none
   std::vector<Event> events_ = {};
   std::map<std::uint64_t, NodeRequest> requests_ = {};
   std::uint64_t last_request_ = 0;
@@ -152,7 +154,8 @@ class ClusterEngine final : public Engine {
   std::int64_t failures_ = 0;  // agents that ended before they connected, in a row
   NodeId last_node_ = 0;
   bool woken_ = false;
-  bool is_leaving_ = false;  // true: all nodes are given back, and none is asked for
+  bool expects_soon_ = false;  // true: a worker was told something since the last turn
+  bool is_leaving_ = false;    // true: all nodes are given back, and none is asked for
   std::atomic<bool> claimed_ = false;
   channel::Bytes bytes_ = {};
   base::Pulse pulse_;

@@ -85,15 +85,16 @@ class Rest {
     return object;
   }
 
-  // Returns the body of the frame that is the whole rest.
+  // Returns the frame that is the whole rest.
   std::span<const std::byte> frame() const {
     if (bytes_.size() < channel::frame_header_bytes) throw ProtocolError("a message of a node has no frame");
     const std::uint64_t header = channel::read_number<std::uint64_t>(bytes_);
     const std::size_t length = header >> 32;
     if ((header & 0xffffffff) != channel::frame_magic || length != bytes_.size() - channel::frame_header_bytes)
       throw ProtocolError("a message of a node has no whole frame");
-    return bytes_.subspan(channel::frame_header_bytes);
+    return bytes_;
   }
+  std::span<const std::byte> body() const { return frame().subspan(channel::frame_header_bytes); }
 
  private:
   std::span<const std::byte> bytes_;
@@ -129,9 +130,11 @@ template void encode_tell(WorkerId, const channel::Reply&, Bytes&);
 void encode(const Kill& kill, Bytes& bytes) { begin(kind_of<ToAgent, Kill>(), kill.worker, bytes); }
 void encode(const Leave&, Bytes& bytes) { begin(kind_of<ToAgent, Leave>(), 0, bytes); }
 
-void encode(const Received& received, Bytes& bytes) {
-  begin(kind_of<ToController, Received>(), received.worker, bytes);
-  std::visit([&](const auto& message) { append_frame(message, bytes); }, received.message);
+void encode(const Told& told, Bytes& bytes) {
+  begin(kind_of<ToController, Told>(), told.worker, bytes);
+  channel::append_number(bytes, channel::frame_magic);
+  channel::append_number(bytes, static_cast<std::uint32_t>(told.body.size()));
+  bytes.insert(bytes.end(), told.body.begin(), told.body.end());
 }
 
 void encode(const Exited& exited, Bytes& bytes) {
@@ -150,7 +153,7 @@ ToAgent decode_to_agent(std::span<const std::byte> bytes) {
   switch (kind) {
     case kind_of<ToAgent, Start>(): {
       Start start{worker, rest.take_json<WorkerSpec>()};
-      channel::FromController assignment = channel::decode_from_controller(rest.frame());
+      channel::FromController assignment = channel::decode_from_controller(rest.body());
       if (auto* found = std::get_if<channel::Assignment>(&assignment)) {
         start.spec.assignment = std::move(*found);
         return start;
@@ -158,7 +161,7 @@ ToAgent decode_to_agent(std::span<const std::byte> bytes) {
       throw ProtocolError("a worker is to be started without an assignment");
     }
     case kind_of<ToAgent, Tell>():
-      return Tell{worker, channel::decode_from_controller(rest.frame())};
+      return Tell{worker, rest.frame()};
     case kind_of<ToAgent, Kill>():
       return Kill{worker};
     case kind_of<ToAgent, Leave>():
@@ -172,8 +175,8 @@ ToController decode_to_controller(std::span<const std::byte> bytes) {
   const auto [kind, worker] = read_header(bytes);
   Rest rest(bytes.subspan(kHeaderBytes));
   switch (kind) {
-    case kind_of<ToController, Received>():
-      return Received{worker, channel::decode_message(rest.frame())};
+    case kind_of<ToController, Told>():
+      return Told{worker, rest.body()};
     case kind_of<ToController, Exited>():
       return Exited{worker, rest.take_json<Exit>()};
     case kind_of<ToController, Draining>():

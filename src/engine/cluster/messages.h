@@ -22,10 +22,10 @@ struct Start {
   WorkerId worker = 0;
   WorkerSpec spec = {};
 };
-// An Answer, StoreReply or Reply.
+// The whole frame of an Answer, StoreReply or Reply: the agent passes it on as it is.
 struct Tell {
   WorkerId worker = 0;
-  channel::FromController message = {};
+  std::span<const std::byte> frame = {};
 };
 struct Kill {
   WorkerId worker = 0;
@@ -39,7 +39,12 @@ struct Draining {
   std::optional<double> seconds_left = {};
   std::string reason = {};
 };
-using ToController = std::variant<Received, Exited, Draining>;
+// The body of a worker's message (channel/codec.h), which the agent has passed on as it came.
+struct Told {
+  WorkerId worker = 0;
+  std::span<const std::byte> body = {};
+};
+using ToController = std::variant<Told, Exited, Draining>;
 
 // Replace `bytes` with a message, and reuse its memory. Throw InvalidArgument for a message beyond the channel's
 // limits.
@@ -48,12 +53,12 @@ template <class Message>
 void encode_tell(WorkerId worker, const Message& message, channel::Bytes& bytes);  // Answer, StoreReply or Reply
 void encode(const Kill& kill, channel::Bytes& bytes);
 void encode(const Leave& leave, channel::Bytes& bytes);
-void encode(const Received& received, channel::Bytes& bytes);
+void encode(const Told& told, channel::Bytes& bytes);
 void encode(const Exited& exited, channel::Bytes& bytes);
 void encode(const Draining& draining, channel::Bytes& bytes);
 
 // The other end is not trusted: throw ProtocolError for bytes that are no such message. The bytes begin at a multiple
-// of eight.
+// of eight; frames and bodies are parts of them.
 ToAgent decode_to_agent(std::span<const std::byte> bytes);
 ToController decode_to_controller(std::span<const std::byte> bytes);
 

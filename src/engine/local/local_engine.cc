@@ -15,6 +15,7 @@
 #include "base/library_threads.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
+#include "channel/codec.h"
 #include "engine/local/last_output.h"
 
 namespace cadre::engine::local {
@@ -73,10 +74,7 @@ LocalEngine::~LocalEngine() { end_workers(); }
 void LocalEngine::start(WorkerId worker, const WorkerSpec& spec) {
   auto sockets = socket_pair();
   if (!sockets) return not_started(worker, "cannot make a connection: " + base::last_system_error());
-  const channel::ConnectionId connection =
-      loop_.add_connection(std::move(sockets->first),
-                           {[this, worker](channel::Message&& message) { on_message(worker, std::move(message)); },
-                            [this, worker](const std::string& reason) { on_closed(worker, reason); }});
+  const channel::ConnectionId connection = loop_.add_connection(std::move(sockets->first), handlers(worker));
   std::error_code none;
   const std::uintmax_t size = std::filesystem::file_size(spec.directory / "stderr", none);
   const std::uint64_t earlier_output = none ? 0 : size;
@@ -99,6 +97,16 @@ void LocalEngine::start(WorkerId worker, const WorkerSpec& spec) {
   }
 }
 
+channel::Loop::Handlers LocalEngine::handlers(WorkerId worker) {
+  channel::Loop::Handlers handlers{.closed = [this, worker](const std::string& reason) { on_closed(worker, reason); }};
+  if (pass_on_) {
+    handlers.body = [this, worker](std::span<const std::byte> body) { on_body(worker, body); };
+  } else {
+    handlers.message = [this, worker](channel::Message&& message) { on_message(worker, std::move(message)); };
+  }
+  return handlers;
+}
+
 void LocalEngine::not_started(WorkerId worker, const std::string& reason) {
   events_.emplace_back(Exited{worker, {Exit::Kind::not_started, 0, reason}});
 }
@@ -116,6 +124,11 @@ void LocalEngine::reply(WorkerId worker, const channel::StoreReply& reply) {
 void LocalEngine::reply(WorkerId worker, const channel::Reply& reply) {
   const auto found = workers_.find(worker);
   if (found != workers_.end()) loop_.send(found->second.connection, reply);
+}
+
+void LocalEngine::send_frame(WorkerId worker, std::span<const std::byte> frame) {
+  const auto found = workers_.find(worker);
+  if (found != workers_.end()) loop_.send_frame(found->second.connection, frame);
 }
 
 void LocalEngine::kill(WorkerId worker) {
@@ -148,6 +161,11 @@ double LocalEngine::wall_seconds() const { return base::wall_seconds(); }
 void LocalEngine::on_message(WorkerId worker, channel::Message&& message) {
   workers_.at(worker).last_message = channel::is_last(message);
   events_.emplace_back(Received{worker, std::move(message)});
+}
+
+void LocalEngine::on_body(WorkerId worker, std::span<const std::byte> body) {
+  workers_.at(worker).last_message = channel::is_last_message(body);
+  pass_on_(worker, body);
 }
 
 void LocalEngine::on_closed(WorkerId worker, const std::string& reason) {

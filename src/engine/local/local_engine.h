@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "base/file_descriptor.h"
@@ -41,6 +42,15 @@ class LocalEngine final : public Engine {
   Clock::time_point now() const override { return Clock::now(); }
   double wall_seconds() const override;
   Clock::duration stopped() const override { return pulse_.stopped(); }
+  // Passes the body of each message of a worker to `pass_on`, in wait(), in place of a Received event: nobody looks
+  // into it here. Before the first start().
+  void pass_messages_on(std::function<void(WorkerId worker, std::span<const std::byte> body)> pass_on) {
+    pass_on_ = std::move(pass_on);
+  }
+  // Sends a worker the whole frame of an Answer or a reply as it is. Does nothing if the worker is gone.
+  void send_frame(WorkerId worker, std::span<const std::byte> frame);
+  // Lets the next wait() poll for some microseconds before it sleeps.
+  void expect_soon() { loop_.expect_soon(); }
   // Calls `readable` in wait(), which then returns, whenever the descriptor may have become readable: read until
   // nothing is left. The caller owns it and keeps it open as long as the engine.
   void watch(int descriptor, std::function<void()> readable) { loop_.watch(descriptor, std::move(readable)); }
@@ -70,7 +80,9 @@ class LocalEngine final : public Engine {
   };
 
   void not_started(WorkerId worker, const std::string& reason);
+  channel::Loop::Handlers handlers(WorkerId worker);
   void on_message(WorkerId worker, channel::Message&& message);
+  void on_body(WorkerId worker, std::span<const std::byte> body);
   void on_closed(WorkerId worker, const std::string& reason);
   void on_server();
   void on_ended(const ForkServerConnection::Ended& ended);
@@ -87,6 +99,7 @@ class LocalEngine final : public Engine {
   std::unordered_map<WorkerId, Worker> workers_;
   std::unordered_map<std::uint64_t, WorkerId> by_number_;
   std::vector<Event> events_;
+  std::function<void(WorkerId, std::span<const std::byte>)> pass_on_;  // empty: messages are events
   OutputLimit output_limit_;
   base::FileDescriptor wake_;                 // an eventfd
   std::optional<Clock::time_point> give_up_;  // deadline for the last messages of lost workers
