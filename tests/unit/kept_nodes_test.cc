@@ -44,6 +44,7 @@ KeptNodes some_nodes() {
           .jobs = "login1-12-1700000000-1",
           .requests = {{numbered(kTraining, 1, 4), {0, 2}}, {numbered(kValidation, 3, 1), {}}},
           .processes = {{.request = 1, .ordinal = 1, .pid = 4711, .mark = "aa"}, {.request = 3, .pid = 4712, .mark = "bb"}},
+          .connected = 2,
           .last_request = 3,
           .last_node = 9};
 }

@@ -261,6 +261,7 @@ void ClusterEngine::keep() {
     if (static_cast<std::int64_t>(ended.size()) < request.nodes) nodes.requests.push_back({request, ended});
   }
   nodes.processes = provider_->processes();
+  nodes.connected = members_.size();
   nodes.last_request = last_request_;
   nodes.last_node = last_node_;
   try {
@@ -275,13 +276,15 @@ void ClusterEngine::keep() {
 
 void ClusterEngine::await_nodes() {
   const TimePoint begin = Clock::now();
-  const auto others_may_come = taken_over_.empty() ? Clock::duration(kOthersMayCome) : Clock::duration(kOthersAreThere);
+  const std::size_t were_there = taken_over_.empty() ? 0 : options_.kept->connected;
+  const auto others_may_come = were_there == 0 ? Clock::duration(kOthersMayCome) : Clock::duration(kOthersAreThere);
   std::optional<TimePoint> first_came;
   for (std::string said; awaits_nodes(); say_what_is_awaited(begin, said)) {
     take_provider_events();
     if (!refusal_.empty()) throw EngineError(fmt::format("a node cannot be had: {}", refusal_));
     if (!members_.empty() && !first_came) first_came = Clock::now();
     if (first_came && Clock::now() - *first_came >= others_may_come) break;
+    if (were_there > 0 && members_.size() >= were_there) break;
     turn(kLookPeriod);
   }
   events_.clear();  // these nodes are there from the beginning
@@ -557,6 +560,7 @@ void ClusterEngine::take(Member& member, Draining& draining) {
 
 void ClusterEngine::give_up(NodeId node, const std::string& reason) {
   const auto found = members_.find(node);
+  is_keeping_due_ = true;
   for (const WorkerId worker : found->second.workers) {
     workers_.erase(worker);
     events_.emplace_back(Exited{worker, {Exit::Kind::node_lost, 0, reason}});

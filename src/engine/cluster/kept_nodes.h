@@ -35,6 +35,7 @@ struct KeptNodes {
   std::string jobs = {};                    // the name that is common to all jobs
   std::vector<KeptRequest> requests = {};   // that have nodes, or wait for them
   std::vector<NodeProcess> processes = {};  // see Provider::processes()
+  std::uint64_t connected = 0;              // nodes
   // Numbers that are in use; further ones follow.
   std::uint64_t last_request = 0;
   std::uint64_t last_node = 0;
