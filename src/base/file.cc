@@ -58,6 +58,16 @@ void replace_file(const fs::path& path, std::string_view bytes) {
   base::rename(temporary, path);
 }
 
+void replace_private_file(const fs::path& path, std::string_view bytes) {
+  const fs::path temporary = temporary_name(path);
+  FileDescriptor file = open_own_file(temporary, O_WRONLY | O_CREAT);
+  if (::fchmod(file.get(), S_IRUSR | S_IWUSR) != 0 || ::ftruncate(file.get(), 0) != 0)
+    throw_storage_error("write", temporary);
+  write_all(file.get(), bytes, temporary);
+  close_written(file, temporary);
+  base::rename(temporary, path);
+}
+
 void replace_file_durably(const fs::path& path, std::string_view bytes) {
   const fs::path temporary = temporary_name(path);
   write_file(temporary, bytes);

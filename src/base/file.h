@@ -25,7 +25,9 @@ void sync_file(const std::filesystem::path& path);
 // Replaces a whole file atomically with a temporary file and a rename: readers get the old or the new content, never
 // a part.
 void replace_file(const std::filesystem::path& path, std::string_view bytes);
-// Does the same and waits for the disk, so that the file survives a loss of power.
+// Does the same; only this user may read and write the file.
+void replace_private_file(const std::filesystem::path& path, std::string_view bytes);
+// Does the same as replace_file() and waits for the disk, so that the file survives a loss of power.
 void replace_file_durably(const std::filesystem::path& path, std::string_view bytes);
 
 // A regular file with reads at any offset.

@@ -15,6 +15,7 @@ namespace cadre::channel {
 struct Identity {
   std::string certificate = {};
   std::string key = {};
+  bool operator==(const Identity&) const = default;
 };
 
 // Makes streams from connected sockets. The handshake happens while they are read and written.

@@ -146,9 +146,11 @@ Result Trainer::fit() {
 }
 
 Result Trainer::run() {
-  require_resources(options_.scaling_config);
-  require_resources(options_.validation);
-
+  const auto require_all_resources = [this] {
+    require_resources(options_.scaling_config);
+    require_resources(options_.validation);
+  };
+  if (!worker::has_cluster()) require_all_resources();
   const RunConfig& config = options_.run_config;
   worker::ParentRun* const parent = worker::ParentRun::current();
   const bool in_trial = parent != nullptr && config.storage_path.empty();
@@ -173,7 +175,8 @@ Result Trainer::run() {
                 : control::begin(directory, place, store::training_run_tenant, write_objects, loop_.name, described);
 
   Run run(options_, parent != nullptr);
-  const std::unique_ptr<engine::Engine> engine = worker::make_root_engine();
+  const std::unique_ptr<engine::Engine> engine = worker::make_root_engine(directory);
+  if (worker::has_cluster()) require_all_resources();
   RunConsole console(directory, config, engine->now());
   Controller controller(description, directory, run, session.store, *engine, console, parent, session.publication);
   if (restored_) {

@@ -61,6 +61,16 @@ ControllerStarted::Errored errored_of(const RestoreOptions& restore) {
   return restore.restart_errored ? Errored::restart : Errored::leave;
 }
 
+// Throws if no node could ever run a trial.
+void require_room(const Trainable& trainable) {
+  if (!trainable.resource_function.function.empty() || worker::awaits_nodes()) return;
+  const resources::Cluster nodes(worker::root_nodes());
+  const std::string shortage = nodes.shortage(placement_group(trainable).required_resources());
+  if (!shortage.empty())
+    throw InvalidArgument(fmt::format("a trial needs more than {} has: {}",
+                                      nodes.may_change() ? "any node" : "this machine", shortage));
+}
+
 }  // namespace
 
 Trainable with_parameters(Trainable trainable, Config parameters) {
@@ -146,15 +156,7 @@ ResultGrid Tuner::fit() {
 }
 
 ResultGrid Tuner::run() {
-  if (trainable_.resource_function.function.empty()) {
-    const Resources needs = placement_group(trainable_).required_resources();
-    const resources::Cluster nodes(worker::root_nodes());
-    const std::string shortage = worker::awaits_nodes() ? "" : nodes.shortage(needs);
-    if (!shortage.empty())
-      throw InvalidArgument(fmt::format("a trial needs more than {} has: {}",
-                                        nodes.may_change() ? "any node" : "this machine", shortage));
-  }
-
+  if (!worker::has_cluster()) require_room(trainable_);
   const RunConfig& run = options_.run_config;
   const publish::Place place =
       restore_ ? publish::Place{.local = run.storage_path} : publish::place_of(run.storage_path, run.publish_config);
@@ -179,7 +181,8 @@ ResultGrid Tuner::run() {
   RunningTime running_time;
   Console console(experiment, running_time, directory.string(), options_.tune_config,
                   view::host_shows_progress() ? 0 : run.verbose, run.log_to_driver);
-  const std::unique_ptr<engine::Engine> engine = worker::make_root_engine();
+  const std::unique_ptr<engine::Engine> engine = worker::make_root_engine(directory);
+  if (worker::has_cluster()) require_room(trainable_);
   Controller controller({.experiment_name = session.name(),
                          .directory = directory,
                          .trainable = trainable_,

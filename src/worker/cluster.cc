@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
@@ -28,8 +29,17 @@ using engine::cluster::NodeRequest;
 using engine::cluster::Provider;
 
 constexpr std::chrono::seconds kLeastPatience{25};
+constexpr std::chrono::seconds kMostStay{86400};
 
-std::unique_ptr<Provider> make_processes() { return std::make_unique<engine::cluster::Processes>(); }
+struct NamedProvider {
+  std::unique_ptr<Provider> provider;
+  std::string name;  // of its kind, in the plural
+  std::string jobs = {};  // the name that is common to all its jobs
+};
+
+NamedProvider make_processes(const std::string&) {
+  return {std::make_unique<engine::cluster::Processes>(), "processes of this machine"};
+}
 
 // Names the jobs of an engine, so that they differ from those of all others, also of this process.
 std::string name_of_jobs() {
@@ -38,11 +48,12 @@ std::string name_of_jobs() {
                      ++engines);
 }
 
-std::unique_ptr<Provider> make_slurm() {
+NamedProvider make_slurm(const std::string& kept_jobs) {
   engine::cluster::Variables own = engine::cluster::own_variables();
   if (engine::cluster::slurm::is_in_allocation(own))
-    return std::make_unique<engine::cluster::SlurmSteps>(std::move(own));
-  return std::make_unique<engine::cluster::SlurmJobs>(name_of_jobs(), std::move(own));
+    return {std::make_unique<engine::cluster::SlurmSteps>(std::move(own)), "steps of Slurm"};
+  const std::string jobs = kept_jobs.empty() ? name_of_jobs() : kept_jobs;
+  return {std::make_unique<engine::cluster::SlurmJobs>(jobs, std::move(own)), "jobs of Slurm", jobs};
 }
 
 std::int64_t one_node() { return 1; }
@@ -54,7 +65,8 @@ std::int64_t all_of_the_allocation() {
 // An engine's name, how its provider is made, and how many nodes a group has that does not say.
 struct EngineKind {
   const char* name;
-  std::unique_ptr<Provider> (*make)();
+  // The argument names the jobs of a process that was killed; empty: there are none.
+  NamedProvider (*make)(const std::string& kept_jobs);
   std::int64_t (*usual_nodes)();
 };
 
@@ -72,6 +84,17 @@ std::string engine_names() {
   std::string names;
   for (const EngineKind& kind : kEngines) names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", kind.name);
   return names;
+}
+
+// Returns what a process that was killed has left to the run; says on standard error why it cannot be read.
+std::optional<engine::cluster::KeptNodes> find_kept_nodes(const std::filesystem::path& directory) {
+  if (directory.empty()) return std::nullopt;
+  try {
+    return engine::cluster::read_kept_nodes(directory);
+  } catch (const StorageError& error) {
+    std::fprintf(stderr, "cadre: %s; others are requested\n", error.what());
+    return std::nullopt;
+  }
 }
 
 ClusterConfig read_cluster(const std::filesystem::path& file) {
@@ -125,24 +148,38 @@ std::vector<std::string> faults_of(const ClusterConfig& cluster) {
         fmt::format("cluster.patience is {:g} s; it must be at least {} s, because an agent that is cut off "
                     "ends its workers after 20 s",
                     cluster.patience.count(), kLeastPatience.count()));
+  if (!(cluster.nodes_stay.count() >= 0 && cluster.nodes_stay <= kMostStay))
+    faults.push_back(fmt::format("cluster.nodes_stay is {:g} s; it must be from 0 to {} s, a day",
+                                 cluster.nodes_stay.count(), kMostStay.count()));
   return faults;
 }
 
 std::unique_ptr<engine::cluster::ClusterEngine> make_cluster(const ClusterConfig& cluster,
-                                                             const std::vector<std::string>& command) {
+                                                             const std::vector<std::string>& command,
+                                                             const std::filesystem::path& directory) {
   const EngineKind& kind = *find_engine(cluster.engine);
   if (command.empty()) throw EngineError("this program has no command by which it can be started on other nodes");
+  std::optional<engine::cluster::KeptNodes> kept = find_kept_nodes(directory);
+  NamedProvider made = kind.make(kept ? kept->jobs : "");
   engine::cluster::ClusterOptions options{
       .start = {.command = command, .directory = std::filesystem::current_path()},
       .addresses = cluster.addresses,
-      .patience = std::chrono::seconds(static_cast<std::int64_t>(std::ceil(cluster.patience.count())))};
+      .patience = std::chrono::seconds(static_cast<std::int64_t>(std::ceil(cluster.patience.count()))),
+      .directory = directory,
+      .owner = {.host = base::host_name(),
+                .provider = made.name,
+                .command = command,
+                .working_directory = std::filesystem::current_path(),
+                .jobs = made.jobs},
+      .kept = std::move(kept),
+      .stays = directory.empty() ? std::chrono::duration<double>(0) : cluster.nodes_stay};
   for (const NodeGroup& group : cluster.groups)
     options.requests.push_back({.group = group.name,
                                 .nodes = group.nodes > 0 ? group.nodes : kind.usual_nodes(),
                                 .cpus = static_cast<double>(group.cpus),
                                 .gpus = group.gpus,
                                 .options = group.options});
-  return std::make_unique<engine::cluster::ClusterEngine>(kind.make(), std::move(options));
+  return std::make_unique<engine::cluster::ClusterEngine>(std::move(made.provider), std::move(options));
 }
 
 }  // namespace cadre::worker

@@ -1,6 +1,7 @@
 // The cluster of this process, if it has one: from options or the environment to an engine.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,8 +24,10 @@ void check_cluster();
 // Returns all faults of a cluster's members; empty if there are none.
 std::vector<std::string> faults_of(const ClusterConfig& cluster);
 
-// Requests the nodes, with `command` as agents, and waits for them. Throws EngineError.
+// Requests the nodes, with `command` as agents, and waits for them. `directory`: that of a run, whose lock this process
+// holds; nodes that a process which was killed has left to it are taken over. Throws EngineError.
 std::unique_ptr<engine::cluster::ClusterEngine> make_cluster(const ClusterConfig& cluster,
-                                                             const std::vector<std::string>& command);
+                                                             const std::vector<std::string>& command,
+                                                             const std::filesystem::path& directory = {});
 
 }  // namespace cadre::worker

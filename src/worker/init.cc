@@ -135,10 +135,14 @@ std::vector<std::string> own_command(int argc, char** argv) {
   return command;
 }
 
-engine::cluster::ClusterEngine& nodes_of(Process& process) {
+// Nodes that wait for the run in the directory are better than those that this process has had so far.
+engine::cluster::ClusterEngine& nodes_of(Process& process, const std::filesystem::path& directory = {}) {
+  if (process.nodes != nullptr && engine::cluster::has_kept_nodes(directory) && process.nodes->claim())
+    process.nodes.reset();
   if (process.nodes == nullptr) {
     Host* const host = worker::find_host();
-    process.nodes = worker::make_cluster(*process.cluster, host == nullptr ? process.command : host->agent_command());
+    process.nodes =
+        worker::make_cluster(*process.cluster, host == nullptr ? process.command : host->agent_command(), directory);
   }
   return *process.nodes;
 }
@@ -192,9 +196,9 @@ void shutdown() {
 
 namespace worker {
 
-std::unique_ptr<engine::Engine> make_root_engine() {
+std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& directory) {
   Process& process = initialised_process();
-  if (process.cluster) return std::make_unique<engine::cluster::Lease>(nodes_of(process));
+  if (process.cluster) return std::make_unique<engine::cluster::Lease>(nodes_of(process, directory), directory);
   return std::make_unique<engine::local::LocalEngine>(*process.server, process.resources);
 }
 
@@ -204,6 +208,8 @@ std::unique_ptr<engine::Engine> make_further_engine() {
 }
 
 Resources root_resources() { return initialised_process().resources; }
+
+bool has_cluster() { return initialised_process().cluster.has_value(); }
 
 bool awaits_nodes() {
   Process& process = initialised_process();

@@ -1,6 +1,7 @@
 // The engine that cadre::init has prepared in this process, or that the controller's engine shares with this worker.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -12,7 +13,10 @@ namespace cadre::worker {
 // Returns an engine on this machine with the resources given to cadre::init, on the nodes of its cluster, or in a
 // worker with the resources for its own workers. Only one can exist at a time. Throws EngineError if cadre::init was
 // not called in this process, if this is a worker that may not start workers, or if another engine is in use.
-std::unique_ptr<engine::Engine> make_root_engine();
+//
+// With a cluster waits for its nodes. `directory`: that of the run, whose lock this process holds, so that the process
+// that continues the run if this one is killed finds them; empty: nobody finds them.
+std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& directory = {});
 
 // Returns an engine for workers of the same process tree beside those of the root engine, which may be in use, and of
 // other further engines. Its resources are the same, and are not accounted together. Throws EngineError as above, but
@@ -21,7 +25,10 @@ std::unique_ptr<engine::Engine> make_further_engine();
 
 // Returns the total resources of that engine, without a cluster. Throws EngineError if there is none.
 Resources root_resources();
-// Returns its nodes; with a cluster waits for them. Throws EngineError likewise, and if they cannot be had.
+// Returns true if it runs workers on the nodes of a cluster.
+bool has_cluster();
+// Returns its nodes; with a cluster waits for them, so make_root_engine() comes first there. Throws EngineError
+// likewise, and if they cannot be had.
 std::vector<engine::Node> root_nodes();
 // Returns true if more nodes may come than root_nodes() has returned.
 bool awaits_nodes();

@@ -102,7 +102,9 @@ class PopulationTest(NodesTest):
         self.assertEqual([trial["done"] for trial in found], [40] * 8)
 
     def test_a_killed_controller_leaves_nothing_and_is_continued(self):
-        process = self.start(self.population(4, 40, 50), CADRE_CLUSTER="slurm")
+        impatient = self.cluster.directory / "impatient.json"
+        impatient.write_text(json.dumps({"engine": "slurm", "nodes_stay": 0}), encoding="utf-8")
+        process = self.start(self.population(4, 40, 50), CADRE_CLUSTER=str(impatient))
         self.wait_begun(20)
         self.cluster.kill("population_tool", node="ctl")
         process.wait(DEADLINE_S)

@@ -2,8 +2,8 @@
 //
 //   population_tool <storage path> <trials> <iterations> <milliseconds of an iteration> [<checkpoint every>]
 //
-// continues the experiment if it is there. Prints, as a line of JSON for each trial, the last value, and as the last
-// line the number of rows that the store has.
+// continues the experiment if it is there. Prints, as a line of JSON for each trial, the last value. A trial prints the
+// time at which it has begun, in seconds since 1970.
 #include <cadre/init.h>
 #include <cadre/tune.h>
 #include <unistd.h>
@@ -26,6 +26,8 @@ namespace tune = cadre::tune;
 using cadre::fn;
 
 void count(const cadre::Config& config, const cadre::Config& parameters) {
+  using Seconds = std::chrono::duration<double>;
+  std::cout << std::fixed << "begun " << Seconds(std::chrono::system_clock::now().time_since_epoch()) / Seconds(1) << std::endl;
   const auto every = parameters.get<std::int64_t>("every");
   std::int64_t done = 0;
   double value = 0;

@@ -44,9 +44,9 @@ void obey(Provider& provider, const AgentStart& start, const std::string& line) 
     words >> id;
     words >> ordinal ? provider.release(id, ordinal) : provider.release(id);
   } else if (verb == "claim") {
-    std::set<std::uint64_t> live;
-    while (words >> id) live.insert(id);
-    provider.cancel_unclaimed(live);
+    std::vector<KeptRequest> kept;
+    while (words >> id) kept.push_back({.request = {.id = id}});
+    provider.claim(kept, {});
   } else if (verb == "look") {
     provider.look_soon();
   }

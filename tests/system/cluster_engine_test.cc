@@ -71,6 +71,11 @@ class WatchedProcesses final : public Provider {
   void refuse() { refuses_ = true; }
   void release(std::uint64_t request) override { agents_.release(request); }
   void release(std::uint64_t request, std::int64_t ordinal) override { agents_.release(request, ordinal); }
+  void claim(const std::vector<engine::cluster::KeptRequest>& requests,
+             const std::vector<engine::cluster::NodeProcess>& processes) override {
+    agents_.claim(requests, processes);
+  }
+  std::vector<engine::cluster::NodeProcess> processes() const override { return agents_.processes(); }
   std::vector<ProviderEvent> take_events() override {
     std::vector<ProviderEvent> events = agents_.take_events();
     std::ranges::move(std::exchange(refusals_, {}), std::back_inserter(events));

@@ -182,5 +182,64 @@ TEST(Command, GetsTheDeathSignalWhenTheThreadThatStartedItEnds) {
   EXPECT_EQ(command->end(), "exit code 3");
 }
 
+TEST(Command, ThatIsToGoOnOutlivesTheThreadThatStartedIt) {
+  CommandStart start = shell("exec sleep 600");
+  start.death_signal = 0;
+  std::unique_ptr<Command> command;
+  std::thread([&] { command = std::make_unique<Command>(start); }).join();
+  EXPECT_FALSE(command->update());
+  EXPECT_TRUE(is_running(command->process()));
+}
+
+// ---- Commands of another process
+
+// A command with a mark in its environment, which runs until it is killed.
+class CommandThatIsTakenOver : public testing::Test {
+ protected:
+  // The environment is there a moment after the start: the kernel lets the parent go on earlier.
+  CommandThatIsTakenOver() {
+    const std::string environment = "/proc/" + std::to_string(original.process()) + "/environ";
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (test_support::content_of(environment).find("MARK=") == std::string::npos &&
+           std::chrono::steady_clock::now() < deadline) {
+    }
+  }
+
+  static CommandStart marked() {
+    return {.arguments = {"sleep", "600"}, .environment = {"PATH=/usr/bin:/bin", "MARK=0123abcd"}};
+  }
+
+  Command original{marked()};
+};
+
+TEST_F(CommandThatIsTakenOver, IsWatchedAndKilled) {
+  const std::unique_ptr<Command> command = Command::take_over(original.process(), "0123abcd");
+  ASSERT_NE(command, nullptr);
+  EXPECT_EQ(command->process(), original.process());
+  EXPECT_FALSE(command->update());
+  command->kill(SIGTERM);
+  wait_for_end(*command);
+  EXPECT_TRUE(command->has_ended());
+  EXPECT_EQ(command->end(), "an end that nobody saw");
+  EXPECT_TRUE(command->fds().empty());
+  wait_for_end(original);
+  EXPECT_EQ(original.end(), "signal 15");
+}
+
+TEST_F(CommandThatIsTakenOver, IsKilledWhenItIsDestroyed) {
+  ASSERT_NE(Command::take_over(original.process(), "0123abcd"), nullptr);
+  wait_for_end(original);
+  EXPECT_EQ(original.end(), "signal 9");
+}
+
+TEST_F(CommandThatIsTakenOver, IsNoOtherProcess) {
+  EXPECT_EQ(Command::take_over(original.process(), "4567"), nullptr);
+  EXPECT_EQ(Command::take_over(original.process(), ""), nullptr);
+  EXPECT_FALSE(original.update());  // nor is it killed
+  original.kill(SIGKILL);
+  wait_for_end(original);
+  EXPECT_EQ(Command::take_over(original.process(), "0123abcd"), nullptr);
+}
+
 }  // namespace
 }  // namespace cadre::engine::cluster

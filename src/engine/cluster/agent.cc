@@ -91,7 +91,7 @@ class Agent {
       const TimePoint before = Clock::now();
       for (const Event& event : engine_.wait(time_to_wait(before))) forward(event);
       const TimePoint now = Clock::now();
-      if (std::exchange(is_told_to_go, 0) != 0) send(Draining{.reason = "the agent was sent SIGTERM"});
+      if (std::exchange(is_told_to_go, 0) != 0) drain();
       link_->flush(now);
       if (link_->is_connected()) {
         cut_since_ = now;
@@ -117,6 +117,11 @@ class Agent {
     link_ = std::make_unique<channel::Link>(poller_, session_, [this](channel::LaneMessage&& message) {
       std::visit([this](const auto& call) { carry_out(call); }, decode_to_agent(message.content));
     });
+  }
+
+  void drain() {
+    if (!link_->is_connected() && workers_.empty()) return leave(0, "it was sent SIGTERM while it had no controller");
+    send(Draining{.reason = "the agent was sent SIGTERM"});
   }
 
   // Ends the workers of a session whose controller has given it up, or has ended. Another session begins when they are
@@ -150,6 +155,7 @@ class Agent {
       is_fenced_ = false;
       session_ = new_session();
       has_been_connected_ = false;
+      next_dial_ = now;
       make_link();
     }
     const double gone_s = std::chrono::duration<double>(now - cut_since_).count();
@@ -187,22 +193,35 @@ class Agent {
 
   void go_on_greeting() {
     Greeting& greeting = *greeting_;
-    std::array<std::byte, 4096> space;
+    std::string failure;
     try {
-      while (!greeting.out.empty()) {
-        const std::size_t count = greeting.stream->write(greeting.out);
-        if (count == 0) break;
-        greeting.out.erase(greeting.out.begin(), greeting.out.begin() + static_cast<std::ptrdiff_t>(count));
-      }
-      while (const std::size_t count = greeting.stream->read(space))
-        greeting.in.insert(greeting.in.end(), space.begin(), space.begin() + static_cast<std::ptrdiff_t>(count));
+      write_greeting(greeting);
+      read_greeting(greeting);
+      write_greeting(greeting);  // reading may have ended the encryption's own handshake
       poller_.watch_writing(greeting.stream->descriptor(), greeting.stream->waits_to_write());
-      if (const auto welcome = take_welcome(greeting.in)) be_welcome(*welcome);
     } catch (const channel::StreamEnded& end) {
-      drop_greeting(end.what(), Clock::now());
-    } catch (const channel::ProtocolError& error) {
-      drop_greeting(error.what(), Clock::now());
+      failure = end.what();  // a controller that refuses closes the connection behind its answer
     }
+    try {
+      if (const auto welcome = take_welcome(greeting.in)) return be_welcome(*welcome);
+    } catch (const channel::ProtocolError& error) {
+      failure = error.what();
+    }
+    if (!failure.empty()) drop_greeting(failure, Clock::now());
+  }
+
+  static void write_greeting(Greeting& greeting) {
+    while (!greeting.out.empty()) {
+      const std::size_t count = greeting.stream->write(greeting.out);
+      if (count == 0) return;
+      greeting.out.erase(greeting.out.begin(), greeting.out.begin() + static_cast<std::ptrdiff_t>(count));
+    }
+  }
+
+  static void read_greeting(Greeting& greeting) {
+    std::array<std::byte, 4096> space;
+    while (const std::size_t count = greeting.stream->read(space))
+      greeting.in.insert(greeting.in.end(), space.begin(), space.begin() + static_cast<std::ptrdiff_t>(count));
   }
 
   void be_welcome(const Welcome& welcome) {
@@ -305,6 +324,7 @@ std::optional<AgentSettings> take_agent_settings() {
 
 void run_agent(const AgentSettings& settings, local::LocalEngine& engine, std::vector<std::string> gpu_names) {
   drain_at_sigterm(engine);
+  ::signal(SIGPIPE, SIG_IGN);  // nobody reads what it prints once the process that started it is gone
   int code = 1;
   try {
     code = Agent(settings, engine, std::move(gpu_names)).run();

@@ -19,7 +19,7 @@ struct AgentSettings {
   std::string token = {};
   std::uint64_t request = 0;
   std::int64_t ordinal = 0;
-  double stays_s = 0;  // how long it waits for a controller that has ended, for another one to take its place
+  double stays_s = 0;  // how long it dials a controller that is gone, for the one that continues what that one did
 };
 inline constexpr const char* agent_variable = "CADRE_AGENT";
 

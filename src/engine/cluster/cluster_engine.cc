@@ -39,8 +39,10 @@ constexpr auto kVisit = 5s;                // time for a greeting
 constexpr auto kRedial = 2s;
 constexpr auto kTimeToLeave = 5s;  // for agents
 constexpr auto kTimeToEnd = 10s;   // for workers
+constexpr auto kTimeToGiveBack = 10s;
 constexpr auto kAnswerPatience = 100us;
 constexpr auto kOthersMayCome = 1s;
+constexpr auto kOthersAreThere = 250ms;  // agents that dial already
 constexpr auto kLookPeriod = 200ms;  // while the first node is awaited
 constexpr auto kSilentWait = 5s;
 constexpr auto kLongWait = 30s;
@@ -78,20 +80,61 @@ ClusterEngine::ClusterEngine(std::unique_ptr<Provider> provider, ClusterOptions 
     : provider_(std::move(provider)),
       options_(std::move(options)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      secret_(channel::tls().make_secret()),
-      identity_(channel::tls().make_identity()),
-      tls_(channel::tls().server(identity_)) {
+      kept_in_(options_.directory) {
   if (!wake_) throw EngineError("cannot make the engine's eventfd: " + base::last_system_error());
   poller_.watch(wake_.get(), [this] {
     std::uint64_t count = 0;
     while (::read(wake_.get(), &count, sizeof count) > 0) woken_ = true;
   });
-  listen();
-  request_nodes();
+  try {
+    begin();
+  } catch (...) {
+    leave();
+    throw;
+  }
+}
+
+ClusterEngine::~ClusterEngine() { leave(); }
+
+void ClusterEngine::begin() {
+  Continuation continuation{.missing = options_.requests};
+  if (options_.kept) {
+    const KeptNodes& kept = *options_.kept;
+    last_request_ = kept.last_request;
+    last_node_ = kept.last_node;
+    const std::string fault = take_over(kept);
+    if (fault.empty()) continuation = continue_requests(kept.requests, options_.requests);
+    if (!fault.empty())
+      std::fprintf(stderr, "cadre: the nodes of the process before are of no use: %s; others are requested\n",
+                   fault.c_str());
+  }
+  if (!listener_) {
+    secret_ = channel::tls().make_secret();
+    identity_ = channel::tls().make_identity();
+    tls_ = channel::tls().server(identity_);
+    if (!listen(0)) throw EngineError("cannot open a port for the nodes' agents: " + base::last_system_error());
+  }
+  request_nodes(continuation);
   await_nodes();
 }
 
-ClusterEngine::~ClusterEngine() {
+// Returns why this engine cannot have the nodes; empty if it can, which now listens for their agents.
+std::string ClusterEngine::take_over(const KeptNodes& kept) {
+  options_.owner.build = build_id();
+  if (std::string fault = fault_of(kept, options_.owner); !fault.empty()) return fault;
+  try {
+    tls_ = channel::tls().server(kept.identity);
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  if (!listen(static_cast<std::uint16_t>(kept.port)))
+    return fmt::format("they dial port {}: {}", kept.port, base::last_system_error());
+  secret_ = kept.secret;
+  identity_ = kept.identity;
+  return "";
+}
+
+void ClusterEngine::leave() {
   is_leaving_ = true;
   for (auto& [id, member] : members_) dismiss(member);
   const auto is_there = [](const auto& entry) { return entry.second.link->is_connected(); };
@@ -100,6 +143,11 @@ ClusterEngine::~ClusterEngine() {
          std::ranges::any_of(members_, is_there) && Clock::now() < until;)
       turn(until - Clock::now());
     for (const auto& [id, request] : requests_) provider_->release(id);
+    for (const TimePoint until = Clock::now() + kTimeToGiveBack; provider_->is_giving_back() && Clock::now() < until;) {
+      take_provider_events();
+      turn(until - Clock::now());
+    }
+    keep_in({});
   } catch (const Error& error) {
     std::fprintf(stderr, "cadre: nodes may not be given back: %s\n", error.what());
   }
@@ -107,20 +155,26 @@ ClusterEngine::~ClusterEngine() {
 
 // ---- Nodes
 
-void ClusterEngine::listen() {
-  listener_ = base::FileDescriptor(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+// `port`: 0 for any. Returns false, with errno, if it cannot be had.
+bool ClusterEngine::listen(std::uint16_t port) {
+  base::FileDescriptor listener(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_in6 address{};
   address.sin6_family = AF_INET6;
   address.sin6_addr = in6addr_any;
+  address.sin6_port = htons(port);
   socklen_t size = sizeof address;
   const int off = 0;
-  const bool listens = listener_ && ::setsockopt(listener_.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) == 0 &&
-                       ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
-                       ::listen(listener_.get(), kBacklog) == 0 &&
-                       ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  if (!listens) throw EngineError("cannot open a port for the nodes' agents: " + base::last_system_error());
+  const int on = 1;  // connections of a process that has ended may still be there
+  const bool listens = listener && ::setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) == 0 &&
+                       ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+                       ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
+                       ::listen(listener.get(), kBacklog) == 0 &&
+                       ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  if (!listens) return false;
+  listener_ = std::move(listener);
   port_ = ntohs(address.sin6_port);
   poller_.watch(listener_.get(), [this] { accept_visitors(); });
+  return true;
 }
 
 std::vector<std::string> ClusterEngine::own_addresses() const {
@@ -146,35 +200,94 @@ std::vector<Address> ClusterEngine::dialled_addresses() const {
   return addresses;
 }
 
-void ClusterEngine::request_nodes() {
-  for (const NodeRequest& request : options_.requests) {
-    wanted_ += static_cast<std::size_t>(request.nodes);
-    request_node(request);
+void ClusterEngine::request_nodes(const Continuation& continuation) {
+  for (const NodeRequest& request : options_.requests) wanted_ += static_cast<std::size_t>(request.nodes);
+  for (const auto& [request, ended] : continuation.claimed) {
+    requests_[request.id] = request;
+    ended_[request.id] = ended;
+    taken_over_.insert(request.id);
   }
+  if (options_.kept && options_.kept->provider == options_.owner.provider) {
+    provider_->claim(continuation.claimed, options_.kept->processes);
+    watch_provider();
+  }
+  for (const auto& [request, ordinal] : continuation.surplus) {
+    surplus_.emplace(request, ordinal);
+    ended_[request].insert(ordinal);
+    provider_->release(request, ordinal);
+  }
+  for (const NodeRequest& request : continuation.missing) request_node(request);
 }
 
 void ClusterEngine::request_node(NodeRequest request) {
   request.id = ++last_request_;
   requests_[request.id] = request;
+  keep();  // before a job is there that nobody would know of
+  AgentStart start = options_.start;
+  start.outlives = options_.stays.count() > 0;
+  start.mark = token_for(secret_, request.id);
   std::string settings;
   base::append_json(settings, to_stored(AgentSettings{.addresses = to_text(dialled_addresses()),
                                                       .certificate = identity_.certificate,
-                                                      .token = token_for(secret_, request.id),
-                                                      .request = request.id}));
-  AgentStart start = options_.start;
+                                                      .token = start.mark,
+                                                      .request = request.id,
+                                                      .stays_s = options_.stays.count()}));
   start.variables[agent_variable] = settings;
   provider_->request(request, start);
   watch_provider();
+  keep();
 }
+
+// ---- What is kept
+
+void ClusterEngine::keep_in(const std::filesystem::path& directory) {
+  if (directory == kept_in_) return;
+  try {
+    if (!kept_in_.empty()) remove_kept_nodes(kept_in_);
+  } catch (const StorageError& error) {
+    std::fprintf(stderr, "cadre: %s\n", error.what());
+  }
+  kept_in_ = directory;
+  keep();
+}
+
+void ClusterEngine::keep() {
+  is_keeping_due_ = false;
+  if (kept_in_.empty() || options_.stays.count() <= 0) return;
+  KeptNodes nodes = options_.owner;
+  nodes.build = build_id();
+  nodes.port = port_;
+  nodes.identity = identity_;
+  nodes.secret = secret_;
+  for (const auto& [id, request] : requests_) {
+    const std::set<std::int64_t>& ended = ended_[id];
+    if (static_cast<std::int64_t>(ended.size()) < request.nodes) nodes.requests.push_back({request, ended});
+  }
+  nodes.processes = provider_->processes();
+  nodes.connected = members_.size();
+  nodes.last_request = last_request_;
+  nodes.last_node = last_node_;
+  try {
+    write_kept_nodes(kept_in_, nodes);
+  } catch (const StorageError& error) {
+    if (!std::exchange(has_said_it_keeps_nothing_, true))
+      std::fprintf(stderr, "cadre: if this process is killed, nobody finds its nodes again: %s\n", error.what());
+  }
+}
+
+// ---- Waiting for nodes
 
 void ClusterEngine::await_nodes() {
   const TimePoint begin = Clock::now();
+  const std::size_t were_there = taken_over_.empty() ? 0 : options_.kept->connected;
+  const auto others_may_come = were_there == 0 ? Clock::duration(kOthersMayCome) : Clock::duration(kOthersAreThere);
   std::optional<TimePoint> first_came;
   for (std::string said; awaits_nodes(); say_what_is_awaited(begin, said)) {
     take_provider_events();
     if (!refusal_.empty()) throw EngineError(fmt::format("a node cannot be had: {}", refusal_));
     if (!members_.empty() && !first_came) first_came = Clock::now();
-    if (first_came && Clock::now() - *first_came >= kOthersMayCome) break;
+    if (first_came && Clock::now() - *first_came >= others_may_come) break;
+    if (were_there > 0 && members_.size() >= were_there) break;
     turn(kLookPeriod);
   }
   events_.clear();  // these nodes are there from the beginning
@@ -233,19 +346,26 @@ void ClusterEngine::take_provider_events() {
 void ClusterEngine::agent_ended(const AgentEnded& ended) {
   const auto found = requests_.find(ended.request);
   if (found == requests_.end() || is_leaving_) return;
+  NodeRequest request = found->second;
+  std::set<std::int64_t>& gone = ended_[ended.request];
+  request.nodes = ended.ordinal ? 1 : request.nodes - static_cast<std::int64_t>(gone.size());
+  if (ended.ordinal && !gone.insert(*ended.ordinal).second) return;
+  for (std::int64_t ordinal = 0; !ended.ordinal && ordinal < found->second.nodes; ++ordinal) gone.insert(ordinal);
+  is_keeping_due_ = true;
   bool was_there = false;
   for (auto& [id, member] : members_) {
     const bool is_it =
         member.hello.request == ended.request && (!ended.ordinal || member.hello.ordinal == *ended.ordinal);
     if (is_it) member.has_ended = was_there = true;
   }
+  if (request.nodes <= 0) return;
+  if (!was_there && taken_over_.contains(ended.request))  // it has waited for a controller in vain
+    return replacements_.push_back({std::move(request), Clock::now()});
   if (!was_there) ++failures_;
   if (!has_begun_) return cannot_have("an agent has ended: " + ended.reason);
   if (failures_ > kMostFailures)
     return cannot_have(
         fmt::format("agents have ended {} times before they connected, the last one: {}", failures_, ended.reason));
-  NodeRequest request = found->second;
-  if (ended.ordinal) request.nodes = 1;
   const auto delay = std::chrono::duration<double>(was_there ? 0 : base::retry_delay_s(failures_ + 2));
   replacements_.push_back({std::move(request), Clock::now() + std::chrono::duration_cast<Clock::duration>(delay)});
 }
@@ -334,6 +454,8 @@ Welcome ClusterEngine::judge(const Hello& hello) const {
                                    hello.protocol, protocol_version)};
   if (!requests_.contains(hello.request) || !channel::same_secret(hello.token, token_for(secret_, hello.request)))
     return {.refusal = "its token is not one of this experiment"};
+  if (is_leaving_) return {.refusal = "the program has ended"};
+  if (surplus_.contains({hello.request, hello.ordinal})) return {.refusal = "its node is wanted no longer"};
   if (hello.build != build_id())
     return {.refusal = fmt::format("{} has another build of the program than the controller ({} of Cadre {}, and {} of "
                                    "Cadre {}); the program's path must lead to the same file on all nodes",
@@ -350,6 +472,7 @@ Welcome ClusterEngine::judge(const Hello& hello) const {
 
 ClusterEngine::Member& ClusterEngine::join(const Hello& hello) {
   const NodeId id = ++last_node_;
+  is_keeping_due_ = true;
   failures_ = 0;
   Member& member = members_[id];
   member.hello = hello;
@@ -448,6 +571,7 @@ void ClusterEngine::take(Member& member, Draining& draining) {
 
 void ClusterEngine::give_up(NodeId node, const std::string& reason) {
   const auto found = members_.find(node);
+  is_keeping_due_ = true;
   for (const WorkerId worker : found->second.workers) {
     workers_.erase(worker);
     faults_.erase(worker);
@@ -535,6 +659,7 @@ void ClusterEngine::turn(std::optional<std::chrono::nanoseconds> timeout) {
   }
   if (!std::exchange(expects_soon_, false) || !poll(timeout)) poller_.wait(timeout);
   handle_time(Clock::now());
+  if (is_keeping_due_) keep();
 }
 
 std::vector<Event> ClusterEngine::wait(std::optional<std::chrono::nanoseconds> timeout) {

@@ -4,12 +4,14 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/file_descriptor.h"
@@ -19,6 +21,7 @@
 #include "channel/tls.h"
 #include "engine/cluster/dialler.h"
 #include "engine/cluster/handshake.h"
+#include "engine/cluster/kept_nodes.h"
 #include "engine/cluster/messages.h"
 #include "engine/cluster/provider.h"
 #include "engine/engine.h"
@@ -32,6 +35,12 @@ struct ClusterOptions {
   std::vector<std::string> addresses = {};
   // How long a node may be cut off before it is given up. At least 25 s: its agent ends its workers after 20.
   std::chrono::seconds patience{30};
+  // Directory of the run that is to find the nodes again after this process was killed; empty: nobody finds them.
+  std::filesystem::path directory = {};
+  // Whose the nodes are, and the name of their jobs: see there. The engine fills in the rest.
+  KeptNodes owner = {};
+  std::optional<KeptNodes> kept = {};      // what a process that was killed has left in the directory
+  std::chrono::duration<double> stays{0};  // how long agents wait for who continues after this process
 };
 
 // Used by one thread at a time. Gives all nodes back when destroyed, which ends what runs there.
@@ -39,7 +48,7 @@ class ClusterEngine final : public Engine {
  public:
   // Requests the nodes, waits until one is there, and a second longer for others; those that come later join, and one
   // whose agent ends is requested again. Says on standard error what it waits for. Throws EngineError if the provider
-  // refuses, or if an agent ends before any has connected.
+  // refuses, or if an agent ends before any has connected; nodes are given back then.
   ClusterEngine(std::unique_ptr<Provider> provider, ClusterOptions options);
   ~ClusterEngine() override;
 
@@ -63,6 +72,9 @@ class ClusterEngine final : public Engine {
   // Reserve all nodes for a run; claim() returns false if another one has them. Any thread.
   bool claim() { return !claimed_.exchange(true); }
   void release() { claimed_ = false; }
+  // Keeps the nodes in the directory of the run that has claimed them, whose lock this process holds, and in no other;
+  // empty: in none. Does nothing for an engine that was made without a directory.
+  void keep_in(const std::filesystem::path& directory);
   // Kills all workers and waits until they have ended, at most ten seconds. Drops their events.
   void end_workers();
 
@@ -90,10 +102,14 @@ class ClusterEngine final : public Engine {
     TimePoint until = {};
   };
 
-  void listen();
+  void leave();
+  bool listen(std::uint16_t port);
+  std::string take_over(const KeptNodes& kept);
+  void begin();
+  void keep();
   std::vector<std::string> own_addresses() const;
   std::vector<Address> dialled_addresses() const;
-  void request_nodes();
+  void request_nodes(const Continuation& continuation);
   void request_node(NodeRequest request);
   void await_nodes();
   void say_what_is_awaited(TimePoint since, std::string& said) const;
@@ -141,6 +157,12 @@ class ClusterEngine final : public Engine {
   std::vector<Event> events_ = {};
   std::map<std::uint64_t, NodeRequest> requests_ = {};
   std::uint64_t last_request_ = 0;
+  std::map<std::uint64_t, std::set<std::int64_t>> ended_ = {};  // of requests: nodes that are gone
+  std::set<std::uint64_t> taken_over_ = {};                      // requests of an earlier process
+  std::set<std::pair<std::uint64_t, std::int64_t>> surplus_ = {};  // nodes of these that nobody needs
+  std::filesystem::path kept_in_ = {};
+  bool is_keeping_due_ = false;
+  bool has_said_it_keeps_nothing_ = false;
   std::size_t wanted_ = 0;    // nodes
   std::string queue_ = {};    // why the provider has no nodes yet
   std::string refusal_ = {};  // why a node will not come

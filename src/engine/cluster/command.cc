@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/close_range.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -15,6 +16,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
 
@@ -143,24 +145,51 @@ Command::Command(const CommandStart& start) : most_output_(start.most_output) {
   errors_pipe_ = std::move(errors);
 }
 
+Command::Command(::pid_t process, base::FileDescriptor end)
+    : process_(process), is_child_(false), end_(std::move(end)), most_output_(0) {}
+
+std::unique_ptr<Command> Command::take_over(::pid_t process, std::string_view mark) {
+  // Before its environment is read: if the mark is there, the descriptor is that of the same process.
+  base::FileDescriptor end(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  if (!end || mark.empty()) return nullptr;
+  try {
+    if (base::read_file(fmt::format("/proc/{}/environ", process)).find(mark) == std::string::npos) return nullptr;
+  } catch (const StorageError&) {  // it has ended, or is another user's
+    return nullptr;
+  }
+  return std::unique_ptr<Command>(new Command(process, std::move(end)));
+}
+
 Command::~Command() {
   if (has_ended()) return;
   kill(SIGKILL);
-  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  while (is_child_ && ::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
 bool Command::update() {
   if (has_ended()) return true;
-  int status = 0;
-  const ::pid_t ended = ::waitpid(process_, &status, WNOHANG);
+  const bool ended = has_ended_now();
   read_output();
   read_errors();
-  if (ended == 0 || (ended < 0 && errno == EINTR)) return false;
-  status_ = ended == process_ ? status : 0;  // 0: the program has its children reaped by the kernel
+  if (!ended) return false;
   end_.reset();
   output_pipe_.reset();
   errors_pipe_.reset();
+  return true;
+}
+
+bool Command::has_ended_now() {
+  int status = 0;
+  if (is_child_) {
+    const ::pid_t ended = ::waitpid(process_, &status, WNOHANG);
+    if (ended == 0 || (ended < 0 && errno == EINTR)) return false;
+    if (ended != process_) status = 0;  // the program has its children reaped by the kernel
+  } else {
+    ::pollfd end{.fd = end_.get(), .events = POLLIN, .revents = 0};
+    if (::poll(&end, 1, 0) <= 0) return false;
+  }
+  status_ = status;
   return true;
 }
 
@@ -178,6 +207,7 @@ std::vector<int> Command::fds() const {
 
 std::string Command::end() const {
   if (!status_) return "";
+  if (!is_child_) return "an end that nobody saw";
   if (WIFSIGNALED(*status_)) return fmt::format("signal {}", WTERMSIG(*status_));
   return fmt::format("exit code {}", WEXITSTATUS(*status_));
 }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,7 +21,7 @@ struct CommandStart {
   std::vector<std::string> environment = {};        // all of it, as NAME=value
   std::filesystem::path directory = {};             // empty: this process's
   std::string input = {};                           // standard input
-  int death_signal = SIGKILL;                       // what it gets when the thread that started it ends
+  int death_signal = SIGKILL;                       // when the thread that started it ends; 0: it goes on
   std::size_t most_output = std::size_t{16} << 20;  // bytes of its output that are kept, from the beginning
 };
 
@@ -31,6 +32,9 @@ class Command {
 
   // Starts it, which takes as long as starting any process. Throws EngineError if it cannot be started.
   explicit Command(const CommandStart& start);
+  // Takes over one that was started by a process that has ended; how it ends is not known then, nor what it prints.
+  // Returns nullptr if it has ended. `mark`: text that its environment has, which shows that its id is still its own.
+  static std::unique_ptr<Command> take_over(::pid_t process, std::string_view mark);
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
   // Kills it with all processes of its group if it has not ended.
@@ -47,6 +51,7 @@ class Command {
 
   bool has_ended() const { return status_.has_value(); }
   bool has_succeeded() const { return status_ == 0; }
+  ::pid_t process() const { return process_; }
   // Returns how it ended: "exit code 1", "signal 9"; empty before.
   std::string end() const;
   std::string_view output() const { return output_; }
@@ -54,10 +59,13 @@ class Command {
   std::string_view errors() const { return errors_; }
 
  private:
+  Command(::pid_t process, base::FileDescriptor end);  // one that was taken over
+  bool has_ended_now();
   void read_output();
   void read_errors();
 
   ::pid_t process_ = 0;
+  bool is_child_ = true;            // false: it was taken over
   std::optional<int> status_ = {};  // of waitpid
   base::FileDescriptor end_;        // readable when it has ended
   base::FileDescriptor output_pipe_;

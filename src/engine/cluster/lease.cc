@@ -6,8 +6,9 @@
 
 namespace cadre::engine::cluster {
 
-Lease::Lease(ClusterEngine& nodes) : ForwardingEngine(nodes), nodes_(nodes) {
+Lease::Lease(ClusterEngine& nodes, const std::filesystem::path& directory) : ForwardingEngine(nodes), nodes_(nodes) {
   if (!nodes.claim()) throw EngineError("another run in this process uses the nodes; wait until it has ended");
+  nodes.keep_in(directory);
 }
 
 Lease::~Lease() {
@@ -16,6 +17,7 @@ Lease::~Lease() {
   } catch (const Error& error) {
     std::fprintf(stderr, "cadre: workers are left to their nodes: %s\n", error.what());
   }
+  nodes_.keep_in({});
   nodes_.release();
 }
 

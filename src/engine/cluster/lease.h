@@ -1,6 +1,8 @@
 // The engine of one run, on nodes that stay for the next one.
 #pragma once
 
+#include <filesystem>
+
 #include "engine/cluster/cluster_engine.h"
 #include "engine/forwarding_engine.h"
 
@@ -9,8 +11,9 @@ namespace cadre::engine::cluster {
 // Uses all nodes, one run after the other. Ends its workers when destroyed.
 class Lease final : public ForwardingEngine {
  public:
-  // Throws EngineError if another run uses the nodes.
-  explicit Lease(ClusterEngine& nodes);
+  // `directory`: of the run, which finds the nodes there after this process was killed; empty: it has none. Throws
+  // EngineError if another run uses the nodes.
+  Lease(ClusterEngine& nodes, const std::filesystem::path& directory);
   ~Lease() override;
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;

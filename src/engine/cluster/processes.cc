@@ -21,6 +21,7 @@ std::string how_it_ended(const Command& agent) {
 }  // namespace
 
 void Processes::request(const NodeRequest& request, const AgentStart& start) {
+  marks_[request.id] = start.mark;
   for (std::int64_t ordinal = 0; ordinal < request.nodes; ++ordinal) {
     Variables variables = start.variables;
     variables.merge(own_variables());  // which do not replace those of the start
@@ -29,6 +30,7 @@ void Processes::request(const NodeRequest& request, const AgentStart& start) {
       agents_[{request.id, ordinal}] = std::make_unique<Command>(CommandStart{.arguments = start.command,
                                                                               .environment = as_environment(variables),
                                                                               .directory = start.directory,
+                                                                              .death_signal = start.outlives ? 0 : SIGKILL,
                                                                               .most_output = 0});
     } catch (const EngineError& error) {
       agents_.erase({request.id, ordinal});
@@ -48,6 +50,36 @@ void Processes::release(std::uint64_t request, std::int64_t ordinal) {
   if (found != agents_.end()) found->second->kill(SIGKILL);
 }
 
+void Processes::claim(const std::vector<KeptRequest>& requests, const std::vector<NodeProcess>& processes) {
+  std::map<Place, std::unique_ptr<Command>> found;
+  for (const NodeProcess& process : processes) {
+    found[{process.request, process.ordinal.value_or(0)}] =
+        Command::take_over(static_cast<::pid_t>(process.pid), process.mark);
+    marks_[process.request] = process.mark;
+  }
+  for (const auto& [request, ended] : requests) {
+    for (std::int64_t ordinal = 0; ordinal < request.nodes; ++ordinal) {
+      if (ended.contains(ordinal)) continue;
+      std::unique_ptr<Command> agent = std::move(found[{request.id, ordinal}]);
+      if (agent == nullptr) {
+        events_.emplace_back(AgentEnded{request.id, ordinal, "it is not there any more"});
+      } else {
+        agents_[{request.id, ordinal}] = std::move(agent);
+      }
+    }
+  }
+  // The others in `found` are killed as it is destroyed.
+}
+
+std::vector<NodeProcess> Processes::processes() const {
+  std::vector<NodeProcess> all;
+  for (const auto& [place, agent] : agents_) {
+    if (!agent->has_ended())
+      all.push_back({.request = place.first, .ordinal = place.second, .pid = agent->process(), .mark = marks_.at(place.first)});
+  }
+  return all;
+}
+
 std::vector<ProviderEvent> Processes::take_events() {
   std::erase_if(agents_, [this](const auto& entry) {
     const auto& [place, agent] = entry;
@@ -56,6 +88,11 @@ std::vector<ProviderEvent> Processes::take_events() {
     return true;
   });
   return std::exchange(events_, {});
+}
+
+std::optional<std::chrono::steady_clock::time_point> Processes::next_look() const {
+  if (events_.empty()) return std::nullopt;
+  return std::chrono::steady_clock::now();
 }
 
 std::vector<int> Processes::fds() const {

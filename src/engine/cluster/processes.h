@@ -11,20 +11,23 @@
 
 namespace cadre::engine::cluster {
 
-// The processes end with the thread that asked for them.
+// The processes end with the thread that asked for them, unless they are to outlive it.
 class Processes final : public Provider {
  public:
   void request(const NodeRequest& request, const AgentStart& start) override;
   void release(std::uint64_t request) override;
   void release(std::uint64_t request, std::int64_t ordinal) override;
+  void claim(const std::vector<KeptRequest>& requests, const std::vector<NodeProcess>& processes) override;
+  std::vector<NodeProcess> processes() const override;
   std::vector<ProviderEvent> take_events() override;
-  std::optional<std::chrono::steady_clock::time_point> next_look() const override { return std::nullopt; }
+  std::optional<std::chrono::steady_clock::time_point> next_look() const override;
   std::vector<int> fds() const override;
 
  private:
   using Place = std::pair<std::uint64_t, std::int64_t>;  // request and ordinal
 
   std::map<Place, std::unique_ptr<Command>> agents_ = {};
+  std::map<std::uint64_t, std::string> marks_ = {};  // by request
   std::vector<ProviderEvent> events_ = {};
 };
 

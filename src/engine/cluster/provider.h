@@ -27,6 +27,7 @@ struct NodeRequest {
   double cpus = 0;           // of each node; 0: whatever a node has
   std::int64_t gpus = 0;
   std::map<std::string, std::string> options = {};
+  bool operator==(const NodeRequest&) const = default;
 };
 
 // The program that runs on each node. Variables that all agents of a request share; a node's own number among them is
@@ -35,6 +36,23 @@ struct AgentStart {
   std::vector<std::string> command = {};              // program and arguments
   std::map<std::string, std::string> variables = {};  // added to the environment; secret, so never in a command line
   std::filesystem::path directory = {};               // working directory
+  bool outlives = false;   // true: agents go on when this process is killed, for claim() in another one
+  std::string mark = {};  // secret text among the variables, by which a process is known again
+};
+
+// A request of which a process that was killed had nodes, or waited for them.
+struct KeptRequest {
+  NodeRequest request = {};
+  std::set<std::int64_t> ended = {};  // ordinals of nodes that are gone, and were asked for again
+  bool operator==(const KeptRequest&) const = default;
+};
+// A process of this machine by which a provider has a node: the agent, or what runs it elsewhere.
+struct NodeProcess {
+  std::uint64_t request = 0;
+  std::optional<std::int64_t> ordinal = {};  // of its node; empty: it has all nodes of the request
+  std::int64_t pid = 0;
+  std::string mark = {};  // as in AgentStart
+  bool operator==(const NodeProcess&) const = default;
 };
 
 // The request waits for nodes.
@@ -67,9 +85,14 @@ class Provider {
   // an all_or_none request may be kept until all of them are given back.
   virtual void release(std::uint64_t request) = 0;
   virtual void release(std::uint64_t request, std::int64_t ordinal) = 0;
-  // For a controller that continues an experiment: takes over the nodes of these requests, which an earlier process
-  // made, and gives all others of the experiment back. Providers whose nodes end with the process that asked have none.
-  virtual void cancel_unclaimed(const std::set<std::uint64_t>& /*live*/) {}
+  // For a controller that continues after one that was killed: takes over the nodes of these requests, which that one
+  // made, and gives back all others that it had. `processes`: as that one returned them. Before any request().
+  virtual void claim(const std::vector<KeptRequest>& requests, const std::vector<NodeProcess>& processes) = 0;
+  // Returns the processes that claim() needs; they change with requests, and with events.
+  virtual std::vector<NodeProcess> processes() const { return {}; }
+  // Returns true while whoever has the machines was not told yet of everything that was given back: take_events() goes
+  // on with that.
+  virtual bool is_giving_back() const { return false; }
 
   // Asks as soon as possible what became of the nodes: a link has broken.
   virtual void look_soon() {}

@@ -217,11 +217,12 @@ Words cancel_command(const std::vector<std::string>& jobs) {
   return command;
 }
 
+// No set: engines are asked until the last static objects are destroyed.
 bool Job::has_ended() const {
-  static const std::set<std::string, std::less<>> ends = {"BOOT_FAIL",     "CANCELLED", "COMPLETED", "DEADLINE",
-                                                          "FAILED",        "NODE_FAIL", "PREEMPTED", "REVOKED",
-                                                          "OUT_OF_MEMORY", "TIMEOUT"};
-  return ends.contains(state);
+  static constexpr std::array<std::string_view, 10> ends = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE",
+                                                            "FAILED",    "NODE_FAIL", "PREEMPTED", "REVOKED",
+                                                            "OUT_OF_MEMORY", "TIMEOUT"};
+  return std::ranges::find(ends, state) != ends.end();
 }
 
 bool Job::waits() const { return state == "PENDING" || state == "CONFIGURING" || state.starts_with("REQUEUE"); }

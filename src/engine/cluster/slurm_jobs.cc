@@ -116,6 +116,8 @@ void SlurmJobs::release(std::uint64_t request) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return;
   found->second.is_released = true;
+  found->second.released_at = Clock::now();
+  found->second.is_release_listed = false;
   list_within(Clock::duration::zero());
 }
 
@@ -124,13 +126,29 @@ void SlurmJobs::release(std::uint64_t request, std::int64_t ordinal) {
   if (found == requests_.end()) return;
   Request& given = found->second;
   given.released.insert(ordinal);
+  given.released_at = Clock::now();
+  given.is_release_listed = false;
   given.is_released = given.is_released || static_cast<std::int64_t>(given.released.size()) >= given.asked.nodes;
   list_within(Clock::duration::zero());
 }
 
-void SlurmJobs::cancel_unclaimed(const std::set<std::uint64_t>& live) {
-  live_ = live;
+void SlurmJobs::claim(const std::vector<KeptRequest>& requests, const std::vector<NodeProcess>& /*processes*/) {
+  for (const auto& [request, ended] : requests) {
+    Request& claimed = requests_[request.id];
+    claimed.asked = request;
+    claimed.ended = ended;
+    claimed.is_submitted = claimed.is_seen = true;  // if it was not, the list lacks it
+  }
+  cancels_others_ = true;
   list_within(Clock::duration::zero());
+}
+
+bool SlurmJobs::is_giving_back() const {
+  return !to_cancel_.empty() || (cancels_others_ && !others_are_cancelled_) ||
+         std::ranges::any_of(requests_, [](const auto& entry) {
+           const Request& request = entry.second;
+           return (request.is_released || !request.released.empty()) && !request.is_release_listed;
+         });
 }
 
 void SlurmJobs::look_soon() { list_within(Clock::duration::zero()); }
@@ -195,7 +213,7 @@ void SlurmJobs::look_at_list() {
   }
   list_.failures = 0;
   const std::vector<slurm::Job> jobs = slurm::parse_jobs(command->output(), experiment_);
-  if (live_) adopt_claimed(jobs);
+  if (cancels_others_) cancel_others(jobs);
   std::map<std::uint64_t, std::vector<const slurm::Job*>> by_request;
   for (const slurm::Job& job : jobs) by_request[job.request].push_back(&job);
   bool waits = false;
@@ -210,17 +228,13 @@ void SlurmJobs::look_at_list() {
     list_within(waits || !to_cancel_.empty() ? kListWhileWaiting : kListOtherwise);
 }
 
-void SlurmJobs::adopt_claimed(const std::vector<slurm::Job>& jobs) {
-  for (const std::uint64_t id : *live_) {
-    if (requests_.contains(id)) continue;
-    Request& claimed = requests_[id];
-    claimed.asked = {.id = id, .nodes = std::max<std::int64_t>(1, std::ranges::count(jobs, id, &slurm::Job::request))};
-    claimed.is_submitted = true;
-  }
+// A request is forgotten only after its jobs have ended, so all others are of an earlier process. Every list is looked
+// at: a job that was submitted as that process was killed may come late.
+void SlurmJobs::cancel_others(const std::vector<slurm::Job>& jobs) {
   for (const slurm::Job& job : jobs) {
-    if (!requests_.contains(job.request) && !job.has_ended()) to_cancel_.insert(job.id);
+    if (!requests_.contains(job.request) && !job.has_ended() && job.state != "COMPLETING") to_cancel_.insert(job.id);
   }
-  live_.reset();
+  others_are_cancelled_ = true;
 }
 
 // Compares a request with the jobs of its name in a list.
@@ -237,6 +251,7 @@ void SlurmJobs::compare(Request& request, const std::vector<const slurm::Job*>& 
     if (!job->has_ended() && job->state != "COMPLETING" && is_given_back(request, job->ordinal))
       to_cancel_.insert(job->id);
   }
+  if (list_.started >= request.released_at) request.is_release_listed = true;
   tell_waiting(request, jobs);
   if (list_.started <= request.submitted) return;  // the list may be older than the job
   const std::string gone = "Slurm does not know its job any longer";

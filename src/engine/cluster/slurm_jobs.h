@@ -21,7 +21,8 @@ class SlurmJobs final : public Provider {
   void request(const NodeRequest& request, const AgentStart& start) override;
   void release(std::uint64_t request) override;
   void release(std::uint64_t request, std::int64_t ordinal) override;
-  void cancel_unclaimed(const std::set<std::uint64_t>& live) override;
+  void claim(const std::vector<KeptRequest>& requests, const std::vector<NodeProcess>& processes) override;
+  bool is_giving_back() const override;
   void look_soon() override;
   std::vector<ProviderEvent> take_events() override;
   std::optional<std::chrono::steady_clock::time_point> next_look() const override;
@@ -42,6 +43,8 @@ class SlurmJobs final : public Provider {
     TimePoint next = {};        // for its submission
     TimePoint submitted = {};
     bool is_released = false;
+    TimePoint released_at = {};
+    bool is_release_listed = false;  // a list from after that was looked at
     std::set<std::int64_t> released = {};
     std::set<std::int64_t> ended = {};
     std::string told = {};  // the last Queued event
@@ -64,7 +67,7 @@ class SlurmJobs final : public Provider {
   void start_errands();
   void look_at_list();
   void look_at_cancellation();
-  void adopt_claimed(const std::vector<slurm::Job>& jobs);
+  void cancel_others(const std::vector<slurm::Job>& jobs);
   void compare(Request& request, const std::vector<const slurm::Job*>& jobs);
   void tell_waiting(Request& request, const std::vector<const slurm::Job*>& jobs);
   void end(Request& request, std::optional<std::int64_t> ordinal, const std::string& reason);
@@ -75,8 +78,9 @@ class SlurmJobs final : public Provider {
   std::string experiment_;
   slurm::Variables own_;
   std::map<std::uint64_t, Request> requests_ = {};
-  std::optional<std::set<std::uint64_t>> live_ = {};  // the next list is compared with it
-  std::set<std::string> to_cancel_ = {};              // jobs
+  bool cancels_others_ = false;           // true: of this experiment's jobs, those of no request
+  bool others_are_cancelled_ = false;     // true: a list was looked at since
+  std::set<std::string> to_cancel_ = {};  // jobs
   Errand list_ = {};
   Errand cancellation_ = {};
   std::vector<ProviderEvent> events_ = {};

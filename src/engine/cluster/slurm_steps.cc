@@ -70,7 +70,7 @@ void SlurmSteps::start(Step& step) {
         .environment = slurm::step_environment(own_, added),
         .directory = {},
         .input = {},
-        .death_signal = SIGTERM});
+        .death_signal = step.start.outlives ? 0 : SIGTERM});
   } catch (const EngineError& error) {
     try_again(step, error.what());
   }
@@ -105,6 +105,50 @@ void SlurmSteps::release(std::uint64_t request, std::int64_t ordinal) {
     step->released[static_cast<std::size_t>(ordinal)] = true;
     if (std::ranges::all_of(step->released, [](bool is_released) { return is_released; })) end(*step);
   }
+}
+
+void SlurmSteps::claim(const std::vector<KeptRequest>& requests, const std::vector<NodeProcess>& processes) {
+  using Place = std::pair<std::uint64_t, std::optional<std::int64_t>>;
+  std::map<Place, const NodeProcess*> found;
+  for (const NodeProcess& process : processes) found[{process.request, process.ordinal}] = &process;
+  const auto take_over = [&](const NodeProcess& process, Step step) {
+    step.command = Command::take_over(static_cast<::pid_t>(process.pid), process.mark);
+    if (step.command == nullptr) return false;
+    step.start.mark = process.mark;
+    steps_.push_back(std::make_unique<Step>(std::move(step)));
+    return true;
+  };
+  for (const auto& [request, ended] : requests) {
+    for (std::int64_t number = 0; number < (request.all_or_none ? 1 : request.nodes); ++number) {
+      if (ended.contains(number)) continue;
+      Step step{.request = request};
+      if (request.all_or_none) {
+        step.released.resize(static_cast<std::size_t>(request.nodes));
+      } else {
+        step.ordinal = number;
+      }
+      const Place place(request.id, step.ordinal);
+      const auto process = found.extract(place);
+      if (!process || !take_over(*process.mapped(), std::move(step)))
+        events_.push_back(AgentEnded{.request = place.first, .ordinal = place.second, .reason = "its step has ended"});
+    }
+  }
+  for (const auto& [place, process] : found) {  // that nobody claims
+    const NodeRequest request{.id = place.first};
+    if (take_over(*process, Step{.request = request, .ordinal = place.second, .released = {}})) end(*steps_.back());
+  }
+}
+
+std::vector<NodeProcess> SlurmSteps::processes() const {
+  std::vector<NodeProcess> all;
+  for (const auto& step : steps_) {
+    if (step->command && !step->command->has_ended() && !step->is_ending)
+      all.push_back({.request = step->request.id,
+                     .ordinal = step->ordinal,
+                     .pid = step->command->process(),
+                     .mark = step->start.mark});
+  }
+  return all;
 }
 
 bool SlurmSteps::look(Step& step) {

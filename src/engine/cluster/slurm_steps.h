@@ -1,4 +1,5 @@
-// Nodes of the Slurm allocation in which this process runs: an agent is a step. Steps end with the thread that asked.
+// Nodes of the Slurm allocation in which this process runs: an agent is a step. Steps end with the thread that asked,
+// unless they are to outlive it: then srun goes on as a process of its own, and the step with it.
 #pragma once
 
 #include <memory>
@@ -18,6 +19,8 @@ class SlurmSteps final : public Provider {
   void request(const NodeRequest& request, const AgentStart& start) override;
   void release(std::uint64_t request) override;
   void release(std::uint64_t request, std::int64_t ordinal) override;
+  void claim(const std::vector<KeptRequest>& requests, const std::vector<NodeProcess>& processes) override;
+  std::vector<NodeProcess> processes() const override;
   std::vector<ProviderEvent> take_events() override;
   std::optional<std::chrono::steady_clock::time_point> next_look() const override;
   std::vector<int> fds() const override;

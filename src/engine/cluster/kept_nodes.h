@@ -1,0 +1,72 @@
+// What a controller keeps of its nodes in a file of its experiment's directory, so that the process that continues the
+// experiment after a kill finds them: the port and the key that agents know, and the requests. Its format is in
+// docs/formats.md.
+//
+// The file is written and read by who holds the experiment's lock only, so two controllers never share the nodes.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "channel/tls.h"
+#include "engine/cluster/provider.h"
+
+namespace cadre::engine::cluster {
+
+inline constexpr const char* kNodesFile = ".cluster.json";  // hidden, as the lock is: no publisher looks at it
+
+struct KeptNodes {
+  // Whose the nodes are: they are of use to this program on this machine only.
+  std::string host = {};
+  std::string provider = {};
+  std::string build = {};  // build_id()
+  std::vector<std::string> command = {};
+  std::string working_directory = {};
+  // As agents know it.
+  std::int64_t port = 0;
+  channel::Identity identity = {};
+  std::string secret = {};  // of the tokens
+  // As the provider knows it.
+  std::string jobs = {};                    // the name that is common to all jobs
+  std::vector<KeptRequest> requests = {};   // that have nodes, or wait for them
+  std::vector<NodeProcess> processes = {};  // see Provider::processes()
+  std::uint64_t connected = 0;              // nodes
+  // Numbers that are in use; further ones follow.
+  std::uint64_t last_request = 0;
+  std::uint64_t last_node = 0;
+  bool operator==(const KeptNodes&) const = default;
+};
+
+// Returns the text of a file, and from it; `directory` identifies the directory in which it lies, so that a copy is not
+// taken for the original. Throw StorageError with what is wrong.
+std::string to_text(const KeptNodes& nodes, const std::string& directory);
+KeptNodes parse_kept_nodes(std::string_view text, const std::string& directory);
+
+// Returns true if there is a file, whatever it is.
+bool has_kept_nodes(const std::filesystem::path& directory);
+// Returns what a controller that was killed has left in a directory; empty if there is no file. Throws StorageError,
+// with the path, for a file that is damaged, that others may have written, or that was copied with its directory.
+std::optional<KeptNodes> read_kept_nodes(const std::filesystem::path& directory);
+// Throws StorageError.
+void write_kept_nodes(const std::filesystem::path& directory, const KeptNodes& nodes);
+// Does nothing if there is no file. Throws StorageError.
+void remove_kept_nodes(const std::filesystem::path& directory);
+
+// Returns why a program cannot use nodes that another one has kept; empty if it can. `own`: what it would keep itself.
+std::string fault_of(const KeptNodes& kept, const KeptNodes& own);
+
+// What becomes of kept requests.
+struct Continuation {
+  std::vector<KeptRequest> claimed = {};
+  std::vector<std::pair<std::uint64_t, std::int64_t>> surplus = {};  // nodes of these: request and ordinal
+  std::vector<NodeRequest> missing = {};                             // to be requested, without ids
+};
+// Claims requests of the same kind for as many nodes as are wanted. The others are for nobody.
+Continuation continue_requests(const std::vector<KeptRequest>& kept, const std::vector<NodeRequest>& wanted);
+
+}  // namespace cadre::engine::cluster

@@ -1,0 +1,337 @@
+"""Controllers that are killed and started again: the nodes that waited for them, and those that nobody wants any more.
+
+On agents of this machine without root; on a real Slurm where there can be one."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import nodes_test
+import rig
+
+TOOL = pathlib.Path(os.environ["CADRE_BIN"]) / "population_tool"
+DEADLINE_S = float(os.environ.get("CADRE_DEADLINE_S", 120))  # shorter to see a test fail
+MISSING = rig.missing()
+KEPT = ".cluster.json"
+
+
+def parent(pid):
+    with contextlib.suppress(OSError):
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return 0
+
+
+def is_agent(pid):
+    """Returns true for agents, and not for their fork servers and workers, which have the same environment."""
+    def has_settings(process):
+        with contextlib.suppress(OSError):
+            return b"\0CADRE_AGENT=" in b"\0" + pathlib.Path(f"/proc/{process}/environ").read_bytes() \
+                and pathlib.Path(f"/proc/{process}/comm").read_text().strip() == TOOL.name
+        return False
+    return has_settings(pid) and not has_settings(parent(pid))
+
+
+def wait_until(condition, what):
+    return rig.wait_until(condition, what, DEADLINE_S)
+
+
+class RestartTest(unittest.TestCase):
+    """A test's `directory`, and its `agents`."""
+
+    trials, iterations, pause_ms = 4, 40, 50
+
+    def experiment(self):
+        return self.directory / "experiments" / "population"
+
+    def command(self):
+        return [str(TOOL), str(self.experiment().parent), *map(str, (self.trials, self.iterations, self.pause_ms))]
+
+    def cluster_file(self, name="cluster.json", nodes=2, **members):
+        file = self.directory / name
+        file.write_text(json.dumps({"engine": self.engine, "groups": [{"name": "trial", "nodes": nodes}], **members}),
+                        encoding="utf-8")
+        return str(file)
+
+    def begun(self):
+        """Returns the times at which workers of trials have begun, in the order of time."""
+        files = self.experiment().glob("*/stdout")
+        return sorted(float(line.split()[1]) for file in files for line in file.read_text().splitlines() if " " in line)
+
+    def wait_begun(self, after):
+        return wait_until(lambda: [moment for moment in self.begun() if moment > after], "a trial has begun")[0]
+
+    def rows(self):
+        return sum(len(file.read_text().splitlines()) for file in self.experiment().glob("*/result.json"))
+
+    def kill(self, controller):
+        """Kills a controller in the middle of its experiment."""
+        wait_until(lambda: self.rows() >= 20, "the experiment has come to its middle")
+        self.assertTrue((self.experiment() / KEPT).exists())
+        os.kill(controller, signal.SIGKILL)
+        return time.time()
+
+    def finish(self, process):
+        """Returns what the controller has said."""
+        output, errors = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual(process.returncode, 0, errors + output)
+        results = [json.loads(line) for line in output.splitlines()]
+        self.assertEqual([trial["done"] for trial in results], [self.iterations] * self.trials, errors)
+        self.assertFalse((self.experiment() / KEPT).exists())
+        return errors
+
+    def expect_no_agents(self):
+        wait_until(lambda: not self.agents(), "all agents have ended")
+
+
+class ProcessesTest(RestartTest):
+    engine = "processes"
+
+    def setUp(self):
+        self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.addCleanup(self.kill_agents)
+
+    def start(self, cluster, command=None):
+        process = subprocess.Popen(command or self.command(), env=os.environ | {"CADRE_CLUSTER": cluster}, cwd=self.directory,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for act in (process.stdout.close, process.stderr.close, process.wait, process.kill):
+            self.addCleanup(act)
+        return process
+
+    def start_and_kill(self, cluster):
+        """Returns the agents and the time of the kill."""
+        process = self.start(cluster)
+        wait_until(lambda: self.rows() >= 1, "the experiment has begun")
+        agents = self.agents()
+        killed = self.kill(process.pid)
+        process.wait()
+        return agents, killed
+
+    def agents(self):
+        mark = str(self.directory).encode()
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and mark in (entry / "cmdline").read_bytes() and is_agent(entry.name):
+                    found.append(int(entry.name))
+        return sorted(found)
+
+    def kill_agents(self):
+        for pid in self.agents():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def test_the_same_agents_serve_the_next_controller(self):
+        cluster = self.cluster_file()
+        agents, _ = self.start_and_kill(cluster)
+        self.assertEqual(len(agents), 2)
+        time.sleep(3)  # until they know that it is gone
+        self.assertEqual(self.agents(), agents)
+        started = time.time()
+        process = self.start(cluster)
+        first = self.wait_begun(started)
+        print(f"from the start of the controller to its first trial, on agents that waited: {first - started:.3f} s")
+        self.assertEqual(self.agents(), agents)
+        self.finish(process)
+        self.expect_no_agents()
+
+    def test_they_do_at_once(self):
+        cluster = self.cluster_file()
+        agents, killed = self.start_and_kill(cluster)
+        process = self.start(cluster)
+        first = self.wait_begun(killed)
+        print(f"from the kill of the controller to the first trial of the next one: {first - killed:.3f} s")
+        self.assertEqual(self.agents(), agents)
+        self.finish(process)
+        self.expect_no_agents()
+
+    def test_an_agent_that_ended_meanwhile_is_replaced(self):
+        cluster = self.cluster_file()
+        agents, _ = self.start_and_kill(cluster)
+        os.kill(agents[0], signal.SIGKILL)
+        wait_until(lambda: len(self.agents()) == 1, "it has ended")
+        process = self.start(cluster)
+        wait_until(lambda: len(self.agents()) == 2, "another one is there")
+        self.assertIn(agents[1], self.agents())
+        self.finish(process)
+        self.expect_no_agents()
+
+    def test_agents_end_if_no_controller_comes(self):
+        agents, killed = self.start_and_kill(self.cluster_file(nodes_stay=4))
+        self.expect_no_agents()
+        self.assertGreater(time.time() - killed, 3)
+
+    def test_agents_that_are_not_to_stay_end_with_their_controller(self):
+        cluster = self.cluster_file(nodes_stay=0)
+        process = self.start(cluster)
+        wait_until(lambda: self.rows() >= 20, "the experiment has come to its middle")
+        self.assertFalse((self.experiment() / KEPT).exists())
+        process.kill()
+        self.expect_no_agents()
+        self.finish(self.start(cluster))
+
+    def test_fewer_nodes_are_wanted(self):
+        agents, _ = self.start_and_kill(self.cluster_file())
+        process = self.start(self.cluster_file("fewer.json", nodes=1))
+        wait_until(lambda: len(self.agents()) == 1, "the other one has ended")
+        self.assertLess(set(self.agents()), set(agents))
+        self.finish(process)
+        self.expect_no_agents()
+
+    def test_agents_with_other_arguments_are_ended(self):
+        cluster = self.cluster_file()
+        agents, _ = self.start_and_kill(cluster)
+        process = self.start(cluster, [*self.command(), "1"])
+        wait_until(lambda: len(self.agents()) == 2 and not set(agents) & set(self.agents()), "there are others")
+        self.assertIn("the nodes of the process before are of no use: they run the program with other arguments",
+                      self.finish(process))
+        self.expect_no_agents()
+
+    def test_a_damaged_file_costs_the_nodes_and_nothing_else(self):
+        cluster = self.cluster_file(nodes_stay=20)
+        agents, _ = self.start_and_kill(cluster)
+        kept = self.experiment() / KEPT
+        kept.write_text(kept.read_text().replace("a", "b"))
+        process = self.start(cluster)
+        wait_until(lambda: len(set(self.agents()) - set(agents)) == 2, "there are others")
+        self.assertIn(f"{kept} does not lead to the nodes of an earlier process: ", self.finish(process))
+        self.expect_no_agents()  # those before end by themselves
+
+    def test_a_copy_of_the_experiment_leaves_the_agents_to_the_original(self):
+        cluster = self.cluster_file()
+        agents, _ = self.start_and_kill(cluster)
+        shutil.copytree(self.experiment().parent, self.directory / "copies")
+        copy = [str(self.directory / "copies") if word == str(self.experiment().parent) else word for word in self.command()]
+        process = self.start(cluster, copy)
+        output, errors = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual(process.returncode, 0, errors + output)
+        self.assertIn("it was copied together with its directory", errors)
+        self.assertEqual(self.agents(), agents)
+        process = self.start(cluster)
+        self.finish(process)
+        self.expect_no_agents()
+
+
+@unittest.skipIf(MISSING, MISSING)
+class SlurmTest(RestartTest):
+    engine = "slurm"
+
+    def setUp(self):
+        self.cluster = self.enterContext(rig.Rig(nodes=2, slurmd_timeout_s=60))
+        self.directory = self.cluster.directory
+
+    start = nodes_test.NodesTest.start
+
+    def agents(self):
+        return [pid for pid in self.cluster.processes(TOOL.name) if is_agent(pid)]
+
+    def controller(self):
+        """Returns the one process of the tool on the control node that is no fork server."""
+        def found():
+            tools = self.cluster.processes(TOOL.name, "ctl")
+            return [pid for pid in tools if parent(pid) not in tools]
+        return wait_until(found, "the controller runs")[0]
+
+    def jobs(self):
+        """Returns state by job."""
+        lines = self.cluster.run("ctl", ["squeue", "--noheader", "--array", "--format=%i %T"]).stdout.splitlines()
+        return dict(line.split() for line in lines)
+
+    def kill_controller(self):
+        agents = self.agents()
+        controller = self.controller()
+        killed = self.kill(controller)
+        wait_until(lambda: controller not in self.cluster.processes(TOOL.name, "ctl"), "it has ended")
+        return agents, killed
+
+    def expect_nothing_left(self):
+        wait_until(lambda: not self.jobs(), "the queue is empty")
+        self.expect_no_agents()
+
+
+class JobsTest(SlurmTest):
+    def test_the_same_jobs_serve_the_next_controller_and_a_waiting_one_is_kept(self):
+        cluster = self.cluster_file(nodes=3)
+        first = self.start(self.command(), CADRE_CLUSTER=cluster)
+        wait_until(lambda: self.rows() >= 1 and len(self.agents()) == 2, "two nodes are there")
+        before = self.jobs()
+        self.assertEqual(sorted(before.values()), ["PENDING", "RUNNING", "RUNNING"])
+        agents, killed = self.kill_controller()
+        first.wait()
+        second = self.start(self.command(), CADRE_CLUSTER=cluster)
+        begun = self.wait_begun(killed)
+        print(f"from the kill of the controller to the first trial of the next one, on jobs of Slurm: {begun - killed:.3f} s")
+        self.assertEqual(self.agents(), agents)
+        self.assertEqual(self.jobs(), before)
+        rows = self.rows()
+        wait_until(lambda: self.rows() >= rows + 40, "it goes on")
+        self.assertEqual(self.jobs(), before)
+        self.finish(second)
+        self.expect_nothing_left()
+
+    def test_a_controller_that_is_killed_in_the_queue_is_not_queued_twice(self):
+        cluster = self.cluster_file(nodes=1)
+        self.cluster.run("ctl", ["sbatch", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap=sleep 600"])
+        wait_until(lambda: "RUNNING" in self.jobs().values(), "the nodes are taken")
+        [other] = self.jobs()
+        first = self.start(self.command(), CADRE_CLUSTER=cluster)
+        wait_until(lambda: len(self.jobs()) == 2, "it is in the queue")
+        before = self.jobs()
+        os.kill(self.controller(), signal.SIGKILL)
+        first.wait()
+        second = self.start(self.command(), CADRE_CLUSTER=cluster)
+        self.controller()
+        time.sleep(2)
+        self.assertEqual(self.jobs(), before)
+        self.cluster.run("ctl", ["scancel", other])
+        self.finish(second)
+        self.expect_nothing_left()
+
+    def test_jobs_that_nobody_claims_are_cancelled(self):
+        first = self.start(self.command(), CADRE_CLUSTER=self.cluster_file(nodes=3))
+        wait_until(lambda: self.rows() >= 1 and len(self.agents()) == 2, "two nodes are there")
+        before = self.jobs()
+        self.kill_controller()
+        first.wait()
+        other = self.cluster_file("other.json", groups=[{"name": "trial", "nodes": 1, "options": {"comment": "another"}}])
+        second = self.start(self.command(), CADRE_CLUSTER=other)
+        wait_until(lambda: len(self.jobs()) == 1 and not set(before) & set(self.jobs()), "only the new one is left")
+        self.finish(second)
+        self.expect_nothing_left()
+
+    def test_jobs_end_if_no_controller_comes(self):
+        first = self.start(self.command(), CADRE_CLUSTER=self.cluster_file(nodes=3, nodes_stay=3))
+        wait_until(lambda: self.rows() >= 1, "it has begun")
+        self.kill_controller()
+        first.wait()
+        self.expect_nothing_left()
+
+
+class StepsTest(SlurmTest):
+    def test_the_same_steps_serve_the_next_controller(self):
+        script = ["salloc", "--quiet", "--nodes=2", "--exclusive", "sh", "-c", '"$@"; exec "$@"', "sh", *self.command()]
+        process = self.start(script, CADRE_CLUSTER=self.cluster_file())
+        wait_until(lambda: self.rows() >= 1 and len(self.agents()) == 2, "two nodes are there")
+        agents, killed = self.kill_controller()
+        begun = self.wait_begun(killed)
+        print(f"from the kill of the controller to the first trial of the next one, on steps of Slurm: {begun - killed:.3f} s")
+        self.assertEqual(self.agents(), agents)
+        self.finish(process)
+        self.expect_nothing_left()
+
+    def test_steps_end_with_their_allocation(self):
+        script = ["salloc", "--quiet", "--nodes=2", "--exclusive", *self.command()]
+        process = self.start(script, CADRE_CLUSTER=self.cluster_file())
+        self.kill_controller()
+        process.wait()
+        self.expect_nothing_left()
+
+
+if __name__ == "__main__":
+    unittest.main()
