@@ -294,14 +294,17 @@ class JobsTest(SlurmTest):
         self.expect_nothing_left()
 
     def test_jobs_that_nobody_claims_are_cancelled(self):
-        first = self.start(self.command(), CADRE_CLUSTER=self.cluster_file(nodes=3))
+        wanted = {"name": "trial", "nodes": 2}
+        late = {"name": "late", "nodes": 1, "options": {"begin": "now+1hour"}}  # its job ends only if it is cancelled
+        first = self.start(self.command(), CADRE_CLUSTER=self.cluster_file(groups=[wanted, late]))
         wait_until(lambda: self.rows() >= 1 and len(self.agents()) == 2, "two nodes are there")
         before = self.jobs()
-        self.kill_controller()
+        self.assertEqual(sorted(before.values()), ["PENDING", "RUNNING", "RUNNING"])
+        agents, _ = self.kill_controller()
         first.wait()
-        other = self.cluster_file("other.json", groups=[{"name": "trial", "nodes": 1, "options": {"comment": "another"}}])
-        second = self.start(self.command(), CADRE_CLUSTER=other)
-        wait_until(lambda: len(self.jobs()) == 1 and not set(before) & set(self.jobs()), "only the new one is left")
+        second = self.start(self.command(), CADRE_CLUSTER=self.cluster_file("other.json", groups=[wanted]))
+        wait_until(lambda: len(self.jobs()) == 2, "the one that waits is cancelled")
+        self.assertEqual(self.agents(), agents)
         self.finish(second)
         self.expect_nothing_left()
 
