@@ -69,6 +69,8 @@ struct Witness {
   auto operator<=>(const Witness&) const = default;
 };
 std::vector<Witness> read_witnesses(const std::filesystem::path& trial);
+// Returns true if two processes of the trial ran at the same time.
+bool has_run_twice(const std::filesystem::path& trial);
 std::int64_t last_step(const std::filesystem::path& trial);  // step of the last witness; 0: none
 
 }  // namespace cadre::survival

@@ -231,7 +231,11 @@ class Agent {
                                 if (!is_fenced_) send(received);
                               },
                               [this](const Exited& exited) {
-                                if (workers_.erase(exited.worker) != 0 && !is_fenced_) send(exited);
+                                // Without its fork server a node has no workers any more: it is lost with this agent.
+                                if (exited.exit.kind == Exit::Kind::lost)
+                                  leave(1, exited.exit.detail);
+                                else if (workers_.erase(exited.worker) != 0 && !is_fenced_)
+                                  send(exited);
                               },
                               [](const auto&) {}},
                event);
