@@ -38,6 +38,7 @@ using namespace std::chrono_literals;
 // A controller that does not answer for so long may give the node up ten seconds later (ClusterEngine): by then no
 // worker runs here any more.
 constexpr auto kFencedAfter = 20s;
+constexpr auto kSilence = channel::Link::longest_silence;
 // The controller has ended when nobody listens at its port for so long.
 constexpr auto kRefusedFor = 2s;
 constexpr auto kDialFor = 3s;
@@ -92,6 +93,8 @@ class Agent {
         cut_since_ = now;
         refused_since_.reset();
       } else {
+        // The controller may have heard nothing for as long before the connection ended.
+        if (const auto& broken = link_->broken()) cut_since_ = std::min(cut_since_, broken->at - kSilence);
         reconnect(now);
       }
     }
