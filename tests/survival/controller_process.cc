@@ -19,10 +19,12 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/file_descriptor.h"
 #include "cadre/init.h"
 #include "support/temporary_directory.h"
 #include "survival/network.h"
+#include "worker/cluster.h"
 
 namespace cadre::survival {
 namespace fs = std::filesystem;
@@ -213,8 +215,14 @@ void ControllerProcess::kill(int signal) const { ::kill(process_, signal); }
 void run_if_controller(int argc, char** argv) {
   if (argc < 2 || std::strcmp(argv[1], kOption) != 0) return;
   const ControllerOptions options = from_arguments(argv);
+  run_controller(options, argc, argv);
+}
+
+void run_controller(const ControllerOptions& options, int argc, char** argv) {
   run_controller([&] {
     enter_network();
+    if (options.nodes > 0 || std::getenv(worker::cluster_variable) != nullptr)  // agents have that of their controller
+      ::setenv(kLifeVariable, fmt::format("{} {:.6f}", ::getpid(), base::wall_seconds()).c_str(), 0);
     cadre::init(argc, argv, {.num_cpus = options.slots, .cluster = cluster_of(options)});
     make_tuner(options).fit();
   });

@@ -66,6 +66,8 @@ std::filesystem::path program_beside(std::string_view name);
 
 // Call first in main: if this process was started as a controller, runs it and never returns.
 void run_if_controller(int argc, char** argv);
+// Runs a controller, or an agent of one, in this process, which began with these arguments. Ends the process.
+[[noreturn]] void run_controller(const ControllerOptions& options, int argc, char** argv);
 // Calls `act` and ends the process with a code of Ended.
 [[noreturn]] void run_controller(const std::function<void()>& act);
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <stdexcept>
@@ -17,6 +18,7 @@
 
 #include "base/system_error.h"
 #include "storage/uri.h"
+#include "support/temporary_directory.h"
 #include "tune/session.h"
 
 namespace cadre::survival {
@@ -26,6 +28,7 @@ namespace {
 constexpr const char* kStateFile = "state";
 constexpr const char* kWitnessFile = "witness";
 constexpr const char* kRunsTwiceFile = "runs_twice";
+constexpr const char* kLifeFile = "life";
 constexpr auto kTimeToDie = std::chrono::seconds(1);  // for a process that was killed
 
 class CountsResults final : public tune::Callback {
@@ -71,15 +74,24 @@ void bear_witness(const fs::path& trial, std::int64_t attempt, std::int64_t step
   append_line(trial / kWitnessFile, fmt::format("{} {}", attempt, step));
 }
 
-// Keeps the trial's directory for this process until it ends. Bears witness if another process of the trial runs: one
-// that was killed a moment ago may take a while to end.
+// Keeps the trial for this process until it ends, on nodes. Bears witness if another process of the trial runs that the
+// same controller has started. Of those of its predecessor a controller knows nothing, and one that was killed a moment
+// ago may take a while to end.
 void claim(const fs::path& trial, std::int64_t attempt) {
-  const long fd = ::syscall(SYS_openat, AT_FDCWD, trial.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const char* const life = std::getenv(kLifeVariable);
+  if (life == nullptr) return;
+  const std::string path = trial / kLifeFile;
+  const long fd = ::syscall(SYS_openat, AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   const auto until = std::chrono::steady_clock::now() + kTimeToDie;
   while (::syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) != 0) {
-    if (std::chrono::steady_clock::now() >= until) return append_line(trial / kRunsTwiceFile, std::to_string(attempt));
+    if (std::chrono::steady_clock::now() >= until) {
+      if (test_support::content_of(path) == life) append_line(trial / kRunsTwiceFile, std::to_string(attempt));
+      return;
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+  ::syscall(SYS_ftruncate, fd, 0);
+  if (::syscall(SYS_write, fd, life, std::strlen(life)) < 0) throw std::runtime_error("cannot write " + path);
 }
 
 void report(const State& state, const Config& config) {
