@@ -86,6 +86,8 @@ class FaultsTest(unittest.TestCase):
     def start_controller(self):
         command = [BIN / TOOL, "run", self.experiment, self.setting]
         if self.in_allocation:
+            self.heal()
+            rig.wait_until(lambda: self.slurm("squeue"), "slurmctld answers", DEADLINE_S)
             # The shell says how the controller has ended; salloc itself takes a signal for success.
             command = ["salloc", "--quiet", "--nodes=2", "--exclusive", "sh", "-c", '"$@"; exit $?', "sh", *command]
         self.said = self.cluster.directory / "said"
@@ -93,6 +95,8 @@ class FaultsTest(unittest.TestCase):
             self.process = self.cluster.start("ctl", command, stdout=said, stderr=said, env={"CADRE_CLUSTER": "slurm"},
                                               cwd=self.cluster.directory)
         self.is_mortal = False
+        if self.in_allocation:  # salloc waits for ever when slurmctld dies with its request
+            self.wait_until(lambda: self.processes("ctl") or self.process.poll() is not None, "the allocation is there")
 
     def disturb_until_end(self):
         """Returns the code of the controller."""

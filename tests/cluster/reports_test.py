@@ -1,7 +1,7 @@
 """10,000 reports a trial on nodes whose network is cut at random, stands still and comes back: each counts once.
 
-Agents are processes of this machine, their connections lead through relays: no root, and no Slurm. CADRE_SEED repeats the
-choice of cuts.
+Agents are processes of this machine, their connections lead through relays: no root, and no Slurm; where these are there,
+once on a real Slurm, too. CADRE_SEED repeats the choice of cuts.
 """
 
 import collections
@@ -15,6 +15,7 @@ import tempfile
 import time
 import unittest
 
+import rig
 import switchboard
 
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
@@ -183,6 +184,24 @@ class RelayedReportsTest(ReportsTest):
         begun = begins_of(self.experiment)
         print(f"{self.id()}: trials began on {begun}", file=sys.stderr)
         self.assertEqual(list(map(len, begun)), [1, 1, 2, 2], errors)
+
+
+class RigReportsTest(ReportsTest):
+    def test_eight_seconds_without_network_cost_no_more(self):
+        if reason := rig.missing():
+            self.skipTest(reason)
+        cluster = self.enterContext(rig.Rig(nodes=2, slurmd_timeout_s=60))
+        command = ["salloc", "--quiet", "--nodes=2", "--exclusive", *self.command(1000, 1)]
+        process = self.start(command, lambda *arguments, **options: cluster.start("ctl", *arguments, **options),
+                             env={"CADRE_CLUSTER": "slurm"})
+        self.wait_for_rows(process, 500)
+        begin = time.monotonic()
+        cluster.cut("n1", seconds=8)
+        time.sleep(9)
+        end = time.monotonic()
+        _, errors = self.finish(process)
+        self.assertEqual(list(map(len, begins_of(self.experiment))), [1] * self.trials, errors)
+        self.compare_gaps("n1", (begin, end), 8)
 
 
 if __name__ == "__main__":
