@@ -5,10 +5,12 @@ once on a real Slurm, too. CADRE_SEED repeats the choice of cuts.
 """
 
 import collections
+import contextlib
 import json
 import os
 import pathlib
 import random
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -101,6 +103,10 @@ class ReportsTest(unittest.TestCase):
                 found = [row[name] for row in its_rows]
                 wrong = [(one, number) for one, number in zip(found, range(1, REPORTS + 1)) if one != number]
                 self.assertEqual((len(found), wrong[:5]), (REPORTS, []), f"{name} of {trial}")
+        with contextlib.closing(sqlite3.connect(self.experiment / "experiment.db")) as store:
+            doubled = store.execute("SELECT trial, attempt, step, count(*) FROM results GROUP BY trial, attempt, step "
+                                    "HAVING count(*) > 1").fetchall()
+        self.assertEqual(doubled[:5], [], f"{len(doubled)} reports were taken twice")
         return [json.loads(line) for line in output.splitlines()], errors
 
     def compare_gaps(self, cut_off, during, seconds):
