@@ -36,9 +36,9 @@ struct ClusterConfig {
   /// How long a node may be cut off from this machine before what ran there is started elsewhere; at least 25 s. Its
   /// agent ends the workers after 20 s, so nothing runs twice.
   std::chrono::duration<double> patience = std::chrono::seconds(30);
-  /// How long nodes wait for the program after it was killed; 0: not at all. If the same command, on the same machine and
-  /// in the same directory, continues the experiment in that time, it goes on there, without the queue; requests that
-  /// wait in the queue are kept, too. At most a day.
+  /// How long nodes wait for the program after it was killed; 0: not at all. If the same command, on the same machine
+  /// and in the same directory, continues the experiment in that time, it goes on there, without the queue; requests
+  /// that wait in the queue are kept, too. At most a day.
   std::chrono::duration<double> nodes_stay = std::chrono::minutes(5);
   bool operator==(const ClusterConfig&) const = default;  ///< compares all members
 };

@@ -67,8 +67,8 @@ void require_room(const Trainable& trainable) {
   const resources::Cluster nodes(worker::root_nodes());
   const std::string shortage = nodes.shortage(placement_group(trainable).required_resources());
   if (!shortage.empty())
-    throw InvalidArgument(fmt::format("a trial needs more than {} has: {}",
-                                      nodes.may_change() ? "any node" : "this machine", shortage));
+    throw InvalidArgument(
+        fmt::format("a trial needs more than {} has: {}", nodes.may_change() ? "any node" : "this machine", shortage));
 }
 
 }  // namespace

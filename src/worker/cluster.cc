@@ -33,7 +33,7 @@ constexpr std::chrono::seconds kMostStay{86400};
 
 struct NamedProvider {
   std::unique_ptr<Provider> provider;
-  std::string name;  // of its kind, in the plural
+  std::string name;       // of its kind, in the plural
   std::string jobs = {};  // the name that is common to all its jobs
 };
 

@@ -27,7 +27,8 @@ using cadre::fn;
 
 void count(const cadre::Config& config, const cadre::Config& parameters) {
   using Seconds = std::chrono::duration<double>;
-  std::cout << std::fixed << "begun " << Seconds(std::chrono::system_clock::now().time_since_epoch()) / Seconds(1) << std::endl;
+  std::cout << std::fixed << "begun " << Seconds(std::chrono::system_clock::now().time_since_epoch()) / Seconds(1)
+            << std::endl;
   const auto every = parameters.get<std::int64_t>("every");
   std::int64_t done = 0;
   double value = 0;

@@ -20,11 +20,17 @@ CHUNK_BYTES = 65536
 MOST_CHUNKS = 256  # on their way in one direction of one connection
 
 
-class _Direction:
-    """Bytes from one end of a connection to the other, each chunk `delay_s` late."""
+class _BudgetSpent(Exception):
+    """As many bytes were relayed as the connection was to live for."""
 
-    def __init__(self, relay, reader, writer):
+
+class _Direction:
+    """Bytes from one end of a connection to the other, each chunk `delay_s` late. `budget` is None, or has how many
+    bytes of the connection are relayed before it is cut, in the middle of a chunk."""
+
+    def __init__(self, relay, reader, writer, budget):
         self.relay = relay
+        self.budget = budget
         self.reader = reader
         self.writer = writer
         self.chunks = asyncio.Queue(MOST_CHUNKS)
@@ -45,30 +51,41 @@ class _Direction:
             if not data:
                 self.writer.write_eof()
                 return
+            if self.budget is not None:
+                data = data[:self.budget[0]]
+                self.budget[0] -= len(data)
             self.writer.write(data)
             self.relay.relayed_bytes += len(data)
             await self.writer.drain()
+            if self.budget == [0]:
+                raise _BudgetSpent
 
 
 class Relay:
     """Listens at `address` and connects on to `target`. All methods may be called from any thread.
 
-    `cut_every_s` is (least, most): all connections are cut after random times between. A stalled relay forwards nothing
-    and closes nothing. A connection that is left half open is closed towards the target only.
+    `cut_every_s` is (least, most): all connections are cut after random times between. `cut_after_bytes` is (least,
+    most): each connection is cut after so many bytes in both directions. Of these cuts a share of `half_open` leaves the
+    connection half open instead, towards a random end. A stalled relay forwards nothing and closes nothing. A connection
+    that is left half open is closed towards the target only.
     """
 
-    def __init__(self, target, listen=("127.0.0.1", 0), *, delay_s=0.0, cut_every_s=None, seed=0):
+    def __init__(self, target, listen=("127.0.0.1", 0), *, delay_s=0.0, cut_every_s=None, cut_after_bytes=None,
+                 half_open=0.0, seed=0):
         self.target = target
         self.delay_s = delay_s
         self.connections = 0  # in all
         self.cuts = 0
+        self.halves = 0  # connections that were left half open
         self.relayed_bytes = 0
         self.flowing = None
         self.address = None
         self._listen = listen
         self._cut_every_s = cut_every_s
+        self._cut_after_bytes = cut_after_bytes
+        self._half_open = half_open
         self._random = random.Random(seed)
-        self._open = {}  # by task: the writers towards the client and the target, and what pumps from the target
+        self._open = {}  # by task: the writers towards the client and the target, and what pumps from each of them
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -129,22 +146,42 @@ class Relay:
             self.flowing.clear()
 
     async def _cut(self):
-        for task, (to_client, to_target, _) in list(self._open.items()):
-            for writer in (to_client, to_target):
-                self._reset(writer)
-            task.cancel()
-            self.cuts += 1
+        for task in list(self._open):
+            self._cut_one(task)
+
+    def _cut_one(self, task):
+        to_client, to_target, *_ = self._open[task]
+        for writer in (to_client, to_target):
+            self._reset(writer)
+        task.cancel()
+        self.cuts += 1
+
+    def _cut_one_somehow(self, task):
+        if self._random.random() < self._half_open:
+            self._halve_one(task, towards_target=self._random.random() < 0.5)
+        else:
+            self._cut_one(task)
 
     async def _cut_at_random(self):
         while True:
             await asyncio.sleep(self._random.uniform(*self._cut_every_s))
-            await self._cut()
+            for task in list(self._open):
+                self._cut_one_somehow(task)
 
     async def _leave_half_open(self):
-        for _, to_target, pumps_back in list(self._open.values()):
-            for pump in pumps_back:
-                pump.cancel()
-            self._reset(to_target)
+        for task in list(self._open):
+            self._halve_one(task, towards_target=True)
+
+    def _halve_one(self, task, towards_target):
+        to_client, to_target, from_client, from_target = self._open[task]
+        for pump in from_target if towards_target else from_client:
+            pump.cancel()
+        self._reset(to_target if towards_target else to_client)
+        self.halves += 1
+
+    def _spent(self, task, pump):
+        if task in self._open and not pump.cancelled() and isinstance(pump.exception(), _BudgetSpent):
+            self._cut_one_somehow(task)
 
     @staticmethod
     def _reset(writer):
@@ -160,9 +197,12 @@ class Relay:
         except OSError:
             self._reset(to_client)
             return
-        forth, back = _Direction(self, from_client, to_target), _Direction(self, from_target, to_client)
+        budget = [self._random.randint(*self._cut_after_bytes)] if self._cut_after_bytes else None
+        forth, back = _Direction(self, from_client, to_target, budget), _Direction(self, from_target, to_client, budget)
         pumps = [asyncio.ensure_future(pump) for pump in (forth.read(), forth.write(), back.read(), back.write())]
-        self._open[task] = (to_client, to_target, pumps[2:])
+        for pump in (pumps[1], pumps[3]):
+            pump.add_done_callback(lambda done: self._spent(task, done))
+        self._open[task] = (to_client, to_target, pumps[:2], pumps[2:])
         try:
             # With one end reset its pumps fail, the others go on: the connection is half open until the client closes.
             await asyncio.gather(*pumps, return_exceptions=True)

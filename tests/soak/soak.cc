@@ -1,6 +1,7 @@
 // Disturbs experiments and training runs at random moments: kills their processes, alone and two at once, and signals
 // and stops all of them. Continues the runs, checks what is left with every reader, and compares the outcomes with
-// those of undisturbed runs. Published runs lose their local disk, too. `cadre_soak --help` says how to run it.
+// those of undisturbed runs. Published runs lose their local disk, too, and those on nodes their agents and the
+// network. `cadre_soak --help` says how to run it.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -87,7 +88,8 @@ class Disturbance {
     bool restores = false;
     bool timed = false;   // or is not to be timed
     bool mortal = false;  // its controller or server was killed
-    int signal = 0;       // sent to all of its processes
+    bool has_lost_nodes = false;
+    int signal = 0;  // sent to all of its processes
   };
 
   void live();
@@ -98,6 +100,7 @@ class Disturbance {
   void kill_both(Life& life);
   void signal_all(Life& life);
   void stop_all(const Life& life);
+  void disturb_node(Life& life, Victim victim);
   void take_end(const Life& life, const Ended& ended);
   void restore_once_more();
   void wait_for_the_dead();
@@ -129,7 +132,7 @@ void Disturbance::live() {
   const bool restores = subject_.has_begun();
   Life life{.controller = subject_.start(random_, {}),
             .restores = restores,
-            .timed = random_.chance(0.8)};  // looking for workers costs more than all the rest
+            .timed = random_.chance(0.8) || subject_.has_nodes()};  // looking for workers costs more than all the rest
   if (restores) ++tally_.restores;
   while (!life.mortal && life.signal == 0 && tally_.all_kills() < options_.kills) {
     const Plan plan = subject_.draw_plan(random_);
@@ -164,6 +167,7 @@ void Disturbance::disturb(Life& life, const Plan& plan) {
   if (plan.victim == Victim::both) return kill_both(life);
   if (plan.victim == Victim::everyone) return signal_all(life);
   if (plan.victim == Victim::stopped) return stop_all(life);
+  if (is_of_nodes(plan.victim)) return disturb_node(life, plan.victim);
   const auto chosen = choose(life, plan);
   if (!chosen) return;
   ::kill(chosen->process, SIGKILL);
@@ -226,19 +230,29 @@ void Disturbance::stop_all(const Life& life) {
   count(Victim::stopped);
 }
 
+void Disturbance::disturb_node(Life& life, Victim victim) {
+  if (!subject_.disturb_node(victim, random_, life.controller)) return;
+  count(victim);
+  life.has_lost_nodes = true;
+  life.mortal |= victim == Victim::controller_and_agent;
+}
+
 void Disturbance::take_end(const Life& life, const Ended& ended) {
   finished_ = ended.code == Ended::finished;
   was_signalled_ = life.signal != 0;
   const bool interrupted = life.signal != 0 && (ended.code == Ended::interrupted || ended.code == -life.signal);
-  const bool expected =
-      finished_ || interrupted || (life.mortal && (ended.code == -SIGKILL || ended.code == Ended::engine_error));
+  // A program whose agents end before it has begun is refused its nodes.
+  const bool had_no_nodes = life.has_lost_nodes && ended.code == Ended::engine_error &&
+                            ended.message.find("a node cannot be had") != std::string::npos;
+  const bool expected = finished_ || interrupted || had_no_nodes ||
+                        (life.mortal && (ended.code == -SIGKILL || ended.code == Ended::engine_error));
   if (!expected)
     faults_.push_back(fmt::format("the controller {} ended with code {}: {}",
                                   life.restores ? "that restores" : "that begins", ended.code, ended.message));
   if (finished_ || !faults_.empty()) return;
   // A user may start the program again at once or wait.
   const bool waits = random_.chance(0.5);
-  if (waits) wait_for_the_dead();
+  if (waits && !subject_.has_nodes()) wait_for_the_dead();
   if (!faults_.empty() || !subject_.has_begun()) return;
   faults_ = subject_.faults_of_readers(random_);
   if (faults_.empty() && random_.chance(0.5)) faults_ = subject_.faults(false, worker_kills_);
@@ -246,6 +260,7 @@ void Disturbance::take_end(const Life& life, const Ended& ended) {
 }
 
 void Disturbance::wait_for_the_dead() {
+  subject_.heal();
   for (const std::string& process : still_running(std::chrono::seconds(20), storage_server()))
     faults_.push_back(process + " runs on");
 }
@@ -260,7 +275,8 @@ void Disturbance::restore_once_more() {
 
 // ---- All runs
 
-constexpr std::array kKinds{"experiments", "published", "training"};
+constexpr std::array kKinds{"experiments", "published", "training", "nodes"};
+constexpr std::size_t kNodes = 3;  // only on request: these wait for nodes most of the time
 // Returns the kind of the run with that number: most are experiments, which take the least time.
 constexpr std::int64_t kRound = 32;
 constexpr std::size_t kind_of(std::int64_t number) {
@@ -313,17 +329,26 @@ class Soak {
  private:
   // Returns null if the kind is not requested or not built.
   std::unique_ptr<Subject> make(std::int64_t number) {
-    const Turn turn = turn_of(number);
+    const Turn turn = options_.only == kKinds[kNodes] ? Turn{.kind = kNodes, .index = number} : turn_of(number);
     if (!options_.only.empty() && options_.only != kKinds.at(turn.kind)) return nullptr;
     const std::string name = fmt::format("run_{}", number);
     if (turn.kind == 0) return experiments_.make(turn.index, name);
     if (turn.kind == 1) return published_.make(turn.index, name);
+    if (turn.kind == kNodes) return on_nodes().make(turn.index, name);
 #ifdef CADRE_TRAINING_CONTROLLER
     return training_.make(turn.index, name);
 #else
     if (options_.only.empty()) return nullptr;
     throw std::runtime_error("training runs need libtorch and Arrow, and this build has not both");
 #endif
+  }
+
+  Experiments& on_nodes() {
+    if (!on_nodes_) {
+      on_nodes_.emplace(options_.directory, program_beside("cadre"));
+      on_nodes_->use_nodes();
+    }
+    return *on_nodes_;
   }
 
   void say_failure(std::int64_t number, const std::vector<std::string>& faults) {
@@ -340,6 +365,7 @@ class Soak {
   std::int64_t lines_ = 0;
   const StorageFolder storage_ = folder_of_the_server(options_.directory);
   Experiments experiments_{options_.directory, program_beside("cadre")};
+  std::optional<Experiments> on_nodes_ = {};
   Experiments published_{options_.directory, program_beside("cadre"), storage_};
 #ifdef CADRE_TRAINING_CONTROLLER
   Trainings training_{options_.directory, program_beside("cadre_training_controller"), storage_};

@@ -19,8 +19,12 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/file_descriptor.h"
+#include "cadre/init.h"
 #include "support/temporary_directory.h"
+#include "survival/network.h"
+#include "worker/cluster.h"
 
 namespace cadre::survival {
 namespace fs = std::filesystem;
@@ -37,7 +41,8 @@ std::vector<std::string> to_arguments(const ControllerOptions& options) {
   for (const std::int64_t number :
        {std::int64_t{options.slots}, std::int64_t{setting.synch}, setting.population, setting.steps, setting.interval,
         setting.checkpoint_interval, std::int64_t{setting.copied}, setting.num_to_keep, setting.max_failures,
-        std::int64_t{setting.verbose}, std::int64_t{setting.is_class}, std::int64_t{setting.has_programs}})
+        std::int64_t{setting.verbose}, std::int64_t{setting.is_class}, std::int64_t{setting.has_programs},
+        std::int64_t{options.nodes}})
     arguments.push_back(std::to_string(number));
   return arguments;
 }
@@ -56,7 +61,17 @@ ControllerOptions from_arguments(char** argv) {
                       .verbose = number(12) != 0,
                       .is_class = number(13) != 0,
                       .has_programs = number(14) != 0},
-          .slots = static_cast<int>(number(3))};
+          .slots = static_cast<int>(number(3)),
+          .nodes = static_cast<int>(number(15))};
+}
+
+// Trials go on elsewhere as soon as may be.
+std::optional<ClusterConfig> cluster_of(const ControllerOptions& options) {
+  if (options.nodes == 0) return std::nullopt;
+  return ClusterConfig{.engine = "processes",
+                       .groups = {{.nodes = options.nodes}},
+                       .addresses = {"127.0.0.1"},
+                       .patience = std::chrono::seconds(25)};
 }
 
 // Restores the experiment if possible. Only the process that begins an experiment holds its object.
@@ -99,6 +114,13 @@ std::optional<Status> status_of(const fs::path& entry) {
   return Status{text.substr(begin + 1, end - begin - 1), text[end + 2], std::atoi(text.c_str() + end + 4)};
 }
 
+std::string describe(pid_t process) {
+  const auto status = status_of(fs::path("/proc") / std::to_string(process));
+  return fmt::format("process {} ({}, state {})", process, status ? status->name : "?", status ? status->state : '?');
+}
+
+}  // namespace
+
 std::vector<pid_t> children_of(pid_t parent) {
   std::vector<pid_t> children;
   std::error_code error;
@@ -111,12 +133,14 @@ std::vector<pid_t> children_of(pid_t parent) {
   return children;
 }
 
-std::string describe(pid_t process) {
-  const auto status = status_of(fs::path("/proc") / std::to_string(process));
-  return fmt::format("process {} ({}, state {})", process, status ? status->name : "?", status ? status->state : '?');
+std::vector<pid_t> workers_of(pid_t server) {
+  std::vector<pid_t> workers = children_of(server);
+  std::erase_if(workers, [](pid_t process) {
+    const auto status = status_of(fs::path("/proc") / std::to_string(process));
+    return !status || status->name == "cadre-watcher";
+  });
+  return workers;
 }
-
-}  // namespace
 
 fs::path program_beside(std::string_view name) { return fs::read_symlink("/proc/self/exe").parent_path() / name; }
 
@@ -152,13 +176,7 @@ std::vector<pid_t> ControllerProcess::server() const {
 
 std::vector<pid_t> ControllerProcess::workers() const {
   const std::vector<pid_t> parent = server();
-  if (parent.empty()) return parent;
-  std::vector<pid_t> workers = children_of(parent.front());
-  std::erase_if(workers, [](pid_t process) {
-    const auto status = status_of(fs::path("/proc") / std::to_string(process));
-    return !status || status->name == "cadre-watcher";
-  });
-  return workers;
+  return parent.empty() ? parent : workers_of(parent.front());
 }
 
 std::vector<pid_t> ControllerProcess::family() const {
@@ -197,8 +215,15 @@ void ControllerProcess::kill(int signal) const { ::kill(process_, signal); }
 void run_if_controller(int argc, char** argv) {
   if (argc < 2 || std::strcmp(argv[1], kOption) != 0) return;
   const ControllerOptions options = from_arguments(argv);
+  run_controller(options, argc, argv);
+}
+
+void run_controller(const ControllerOptions& options, int argc, char** argv) {
   run_controller([&] {
-    cadre::init(argc, argv, {.num_cpus = options.slots});
+    enter_network();
+    if (options.nodes > 0 || std::getenv(worker::cluster_variable) != nullptr)  // agents have that of their controller
+      ::setenv(kLifeVariable, fmt::format("{} {:.6f}", ::getpid(), base::wall_seconds()).c_str(), 0);
+    cadre::init(argc, argv, {.num_cpus = options.slots, .cluster = cluster_of(options)});
     make_tuner(options).fit();
   });
 }

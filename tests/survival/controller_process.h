@@ -25,7 +25,8 @@ struct Ended {
 struct ControllerOptions {
   std::filesystem::path experiment;  // continued if it exists, begun otherwise; or a URI
   Setting setting;
-  int slots = 2;                              // trials that may run at a time
+  int slots = 2;                              // trials that may run at a time, on each node
+  int nodes = 0;                              // agents on this machine; 0: trials run beside the controller
   std::vector<std::string> environment = {};  // "NAME=value", in addition to this process's
   std::filesystem::path said = {};            // a file for its output; default: beside the experiment
 };
@@ -55,11 +56,18 @@ class ControllerProcess {
   pid_t process_ = -1;
 };
 
+// Returns the children of a process that have not ended.
+std::vector<pid_t> children_of(pid_t parent);
+// Returns the workers of a fork server.
+std::vector<pid_t> workers_of(pid_t server);
+
 // Returns the path of another program in this one's folder, so that copies of a build find their own.
 std::filesystem::path program_beside(std::string_view name);
 
 // Call first in main: if this process was started as a controller, runs it and never returns.
 void run_if_controller(int argc, char** argv);
+// Runs a controller, or an agent of one, in this process, which began with these arguments. Ends the process.
+[[noreturn]] void run_controller(const ControllerOptions& options, int argc, char** argv);
 // Calls `act` and ends the process with a code of Ended.
 [[noreturn]] void run_controller(const std::function<void()>& act);
 

@@ -30,12 +30,21 @@ class ExperimentSubject final : public Subject {
         setting_(all.setting_of(setting_number)),
         place_(make_place(all.folder_, name, all.storage_)) {}
 
-  std::string text() const override { return setting_.text() + (is_published() ? ", published" : ""); }
+  std::string text() const override {
+    return setting_.text() + (is_published() ? ", published" : "") + (has_nodes() ? ", on nodes" : "");
+  }
   bool has_begun() const override { return tune::Tuner::can_restore(place_.name()); }
   ControllerProcess start(Random& random, std::vector<std::string> environment) override;
   double progress() const override;
   Plan draw_plan(Random& random) const override;
   std::vector<Candidate> workers(Victim kind, const ControllerProcess& controller) const override;
+  bool disturb_node(Victim victim, Random& random, const ControllerProcess& controller) override {
+    return all_.nodes_->disturb(victim, random, controller);
+  }
+  bool has_nodes() const override { return all_.nodes_ != nullptr; }
+  void heal() override {
+    if (has_nodes()) all_.nodes_->heal();
+  }
   void take_away(Random& random) override;
   std::vector<std::string> faults_of_readers(Random& random) override;
   std::vector<std::string> faults(bool finished, std::int64_t worker_kills) override;
@@ -64,7 +73,7 @@ Setting Experiments::setting_of(std::int64_t setting_number) const {
   setting.copied = number % 5 == 0 && !setting.is_class;
   setting.max_failures = number % 3 - 1;  // unlimited, none, one
   setting.has_programs = number % 4 == 1;
-  if (storage_) {  // long enough for several states that are published
+  if (storage_ || nodes_) {  // long enough for several states that are published, and for nodes that come again
     setting.population = 2 + number % 3;
     setting.steps = 120;
     setting.interval = 20;
@@ -90,9 +99,12 @@ const Outcome& Experiments::undisturbed(std::int64_t setting_number) {
 
 ControllerProcess ExperimentSubject::start(Random& random, std::vector<std::string> environment) {
   environment.push_back("HOME=" + place_.home.string());
+  if (has_nodes()) environment.push_back(all_.nodes_->variable());
+  const int nodes = has_nodes() ? static_cast<int>(2 + random.below(2)) : 0;
   return ControllerProcess({.experiment = place_.name(),
                             .setting = setting_,
                             .slots = static_cast<int>(1 + random.below(4)),
+                            .nodes = nodes,
                             .environment = std::move(environment),
                             .said = place_.said});
 }
@@ -111,7 +123,8 @@ Plan ExperimentSubject::draw_plan(Random& random) const {
   Plan plan;
   const bool spare_workers = setting_.synch && setting_.max_failures >= 0;
   const double whom = random.uniform(0, 1);
-  plan.victim = whom < 0.3                     ? Victim::controller
+  plan.victim = has_nodes()                    ? Nodes::draw_victim(random, spare_workers)
+                : whom < 0.3                   ? Victim::controller
                 : whom < 0.4                   ? Victim::both
                 : whom < 0.55                  ? Victim::everyone
                 : whom < 0.6                   ? Victim::stopped
@@ -119,7 +132,7 @@ Plan ExperimentSubject::draw_plan(Random& random) const {
                                                : Victim::worker;
   const double when = random.uniform(0, 1);
   if (when < 0.35) {
-    plan.after = Milliseconds(random.log_uniform(0.1, is_published() ? 400 : 40));
+    plan.after = Milliseconds(random.log_uniform(0.1, is_published() || has_nodes() ? 400 : 40));
   } else if (when < 0.85) {
     plan.after = Milliseconds(random.uniform(0, setting_.steps > 100 ? 1500 : 150));
   } else {
@@ -131,7 +144,8 @@ Plan ExperimentSubject::draw_plan(Random& random) const {
 
 std::vector<Subject::Candidate> ExperimentSubject::workers(Victim, const ControllerProcess& controller) const {
   std::vector<Candidate> found;
-  for (const pid_t process : controller.workers()) found.push_back({Victim::worker, process});
+  for (const pid_t process : has_nodes() ? all_.nodes_->workers() : controller.workers())
+    found.push_back({Victim::worker, process});
   return found;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "survival/invariants.h"
+#include "survival/nodes.h"
 #include "survival/place.h"
 #include "survival/subject.h"
 
@@ -17,6 +18,9 @@ class Experiments {
   // They live in `folder`, and `program` is cadre, which looks at them. All are published in `storage`, or none.
   Experiments(std::filesystem::path folder, std::filesystem::path program, StorageFolder storage = {})
       : folder_(std::move(folder)), program_(std::move(program)), storage_(std::move(storage)) {}
+
+  // Has trials run on nodes, and has these disturbed, too.
+  void use_nodes() { nodes_ = std::make_unique<Nodes>(folder_); }
 
   std::unique_ptr<Subject> make(std::int64_t index, const std::string& name);
 
@@ -30,6 +34,7 @@ class Experiments {
   std::filesystem::path folder_;
   std::filesystem::path program_;
   StorageFolder storage_;
+  std::unique_ptr<Nodes> nodes_ = nullptr;
   std::map<std::int64_t, Outcome> undisturbed_ = {};
 };
 

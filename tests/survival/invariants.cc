@@ -122,13 +122,16 @@ class Inspection {
   std::vector<std::string> faults_;
 };
 
-// Expects the store to have every acknowledged result, and none twice.
+// Expects the store to have every acknowledged result, and none twice. No trial has run twice at a time.
 void Inspection::check_witnesses() {
   std::map<std::int64_t, std::map<Witness, int>> stored;
   for (const store::ResultRow& row : record_.results)
     // A class sends a result once more with its checkpoint, and goes on in the same attempt after an exploit.
     if (++stored[row.trial][{row.attempt, row.step}] > 1 && setting_.copied && !setting_.is_class)
       fault("trial {} has the result of attempt {}, step {} twice", row.trial, row.attempt, row.step);
+  for (const store::TrialRow& trial : record_.trials)
+    if (has_run_twice(experiment_ / trial.directory))
+      fault("trial {} ran in two processes at the same time", trial.trial);
   for (const store::TrialRow& trial : record_.trials)
     for (const Witness& witness : read_witnesses(experiment_ / trial.directory))
       if (!stored[trial.trial].contains(witness))

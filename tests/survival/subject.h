@@ -18,7 +18,7 @@ namespace cadre::survival {
 
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
-// The target of a disturbance. One process of a kind is killed, except for the last three, which are described below.
+// The target of a disturbance. One process of a kind is killed, except where a comment says something else.
 enum class Victim {
   controller,
   server,
@@ -31,11 +31,38 @@ enum class Victim {
   both,      // controller and server are killed at the same instant
   everyone,  // all processes get a signal that asks them to end
   stopped,   // all processes are stopped for a time
+  // On nodes (nodes.h):
+  agent,
+  agent_told_to_go,  // SIGTERM
+  agent_stopped,     // stopped for a time
+  node_stopped,      // so are its workers
+  agents_server,
+  controller_and_agent,  // are killed at the same instant
+  connection,            // is reset
+  half_connection,       // is reset for one of its ends only
+  cut_off,               // nothing comes through for a time
 };
-constexpr std::array kVictimNames{"controllers",     "servers",     "workers",
-                                  "ranks",           "validators",  "ranks of validators",
-                                  "dataset workers", "newborns",    "controllers with their servers",
-                                  "signals to all",  "stops of all"};
+constexpr std::array kVictimNames{"controllers",
+                                  "servers",
+                                  "workers",
+                                  "ranks",
+                                  "validators",
+                                  "ranks of validators",
+                                  "dataset workers",
+                                  "newborns",
+                                  "controllers with their servers",
+                                  "signals to all",
+                                  "stops of all",
+                                  "agents",
+                                  "signals to agents",
+                                  "stops of agents",
+                                  "stops of nodes",
+                                  "servers of agents",
+                                  "controllers with an agent",
+                                  "cut connections",
+                                  "half-open connections",
+                                  "black holes"};
+constexpr bool is_of_nodes(Victim victim) { return victim >= Victim::agent; }
 constexpr const char* name_of(Victim victim) { return kVictimNames.at(static_cast<std::size_t>(victim)); }
 
 // The target and the time of a disturbance.
@@ -64,6 +91,13 @@ class Subject {
     pid_t process;
   };
   virtual std::vector<Candidate> workers(Victim kind, const ControllerProcess& controller) const = 0;
+
+  // Disturbs a node (is_of_nodes). Returns false if there was nothing to disturb.
+  virtual bool disturb_node(Victim, Random&, const ControllerProcess&) { return false; }
+  // Returns true if processes of the run may stay for the next controller after one was killed.
+  virtual bool has_nodes() const { return false; }
+  // Ends what disturb_node() has begun.
+  virtual void heal() {}
 
   // Called after a controller's end, when none of its processes runs: may remove files that a run must not need.
   virtual void take_away(Random&) {}

@@ -2,17 +2,23 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
 #include "base/system_error.h"
 #include "storage/uri.h"
+#include "support/temporary_directory.h"
 #include "tune/session.h"
 
 namespace cadre::survival {
@@ -21,6 +27,9 @@ namespace {
 
 constexpr const char* kStateFile = "state";
 constexpr const char* kWitnessFile = "witness";
+constexpr const char* kRunsTwiceFile = "runs_twice";
+constexpr const char* kLifeFile = "life";
+constexpr auto kTimeToDie = std::chrono::seconds(1);  // for a process that was killed
 
 class CountsResults final : public tune::Callback {
  public:
@@ -53,13 +62,36 @@ void write_state(const fs::path& directory, const State& state) {
 
 // Appends a line that is in the file when this returns, even after a kill. System calls bypass the C library, in which
 // a test may make calls fail.
-void bear_witness(const fs::path& trial, std::int64_t attempt, std::int64_t step) {
-  const std::string line = fmt::format("{} {}\n", attempt, step);
-  const fs::path path = trial / kWitnessFile;
+void append_line(const fs::path& path, const std::string& text) {
+  const std::string line = text + "\n";
   const long fd = ::syscall(SYS_openat, AT_FDCWD, path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (fd < 0 || ::syscall(SYS_write, fd, line.data(), line.size()) != static_cast<long>(line.size()))
     throw std::runtime_error("cannot write " + path.string() + ": " + base::last_system_error());
   ::syscall(SYS_close, fd);
+}
+
+void bear_witness(const fs::path& trial, std::int64_t attempt, std::int64_t step) {
+  append_line(trial / kWitnessFile, fmt::format("{} {}", attempt, step));
+}
+
+// Keeps the trial for this process until it ends, on nodes. Bears witness if another process of the trial runs that the
+// same controller has started. Of those of its predecessor a controller knows nothing, and one that was killed a moment
+// ago may take a while to end.
+void claim(const fs::path& trial, std::int64_t attempt) {
+  const char* const life = std::getenv(kLifeVariable);
+  if (life == nullptr) return;
+  const std::string path = trial / kLifeFile;
+  const long fd = ::syscall(SYS_openat, AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const auto until = std::chrono::steady_clock::now() + kTimeToDie;
+  while (::syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) != 0) {
+    if (std::chrono::steady_clock::now() >= until) {
+      if (test_support::content_of(path) == life) append_line(trial / kRunsTwiceFile, std::to_string(attempt));
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  ::syscall(SYS_ftruncate, fd, 0);
+  if (::syscall(SYS_write, fd, life, std::strlen(life)) < 0) throw std::runtime_error("cannot write " + path);
 }
 
 void report(const State& state, const Config& config) {
@@ -150,6 +182,7 @@ void survivor(const Config& config) {
   }
   const fs::path trial = tune::get_context().get_trial_dir();
   const std::int64_t attempt = tune::Session::current()->assignment().attempt;
+  claim(trial, attempt);
   const double slowness = read_slowness(config);
   for (;;) {
     ++state.step;
@@ -161,6 +194,7 @@ void survivor(const Config& config) {
 
 void SurvivorClass::setup(const Config& config) {
   start_program(config);
+  claim(tune::get_context().get_trial_dir(), tune::Session::current()->assignment().attempt);
   slowness_ = read_slowness(config);
 }
 
@@ -197,6 +231,8 @@ std::vector<Witness> read_witnesses(const fs::path& trial) {
   for (Witness one; file >> one.attempt >> one.step;) witnesses.push_back(one);
   return witnesses;
 }
+
+bool has_run_twice(const fs::path& trial) { return fs::exists(trial / kRunsTwiceFile); }
 
 std::int64_t last_step(const fs::path& trial) {
   constexpr std::streamoff enough = 64;  // for the last line, whose last word is the step

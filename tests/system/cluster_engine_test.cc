@@ -1,6 +1,7 @@
 // The engine for clusters: the conformance suite over agents on this machine, and what happens to nodes.
 #include "engine/cluster/cluster_engine.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -173,6 +175,13 @@ List many_reports(int count) {
   return script;
 }
 
+// Returns the child of a process: the fork server of an agent.
+pid_t child_of(pid_t process) {
+  pid_t child = 0;
+  std::ifstream(fmt::format("/proc/{0}/task/{0}/children", process)) >> child;
+  return child;
+}
+
 class ClusterEngineTest : public ::testing::Test {
  protected:
   explicit ClusterEngineTest(std::chrono::seconds patience = 30s) : nodes(make_nodes(2, patience)) {}
@@ -227,6 +236,27 @@ TEST_F(ClusterEngineTest, AnAgentThatDiesTakesItsWorkersAlongAndNoOthers) {
   ASSERT_TRUE(heard.until_all_exited());
   EXPECT_EQ(heard[other].reports.size(), 2000U);
   EXPECT_EQ(heard.exit(other), engine::conformance::exited_with_0);
+}
+
+TEST_F(ClusterEngineTest, AForkServerThatDiesTakesItsNodeAlongAndNoOthers) {
+  const WorkerId lost = start(0, {report({}), hangs()});
+  const WorkerId other = start(1, many_reports(2000));
+  ASSERT_TRUE(heard_from(lost, 1));
+  ::kill(child_of(agent(0)), SIGKILL);
+  ASSERT_TRUE(heard.until([this] { return !heard.left.empty() && !heard.joined.empty(); }));
+  EXPECT_EQ(heard.exit(lost).kind, Exit::Kind::node_lost);
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard[other].reports.size(), 2000U);
+}
+
+TEST_F(ClusterEngineTest, AnIdleNodeWhoseForkServerDiesIsReplaced) {
+  ::kill(child_of(agent(0)), SIGKILL);
+  const WorkerId lost = start(0, many_reports(1));
+  ASSERT_TRUE(heard.until([this] { return !heard.left.empty() && !heard.joined.empty(); }));
+  EXPECT_EQ(heard.exit(lost).kind, Exit::Kind::node_lost);
+  const WorkerId next = start(1, many_reports(10));
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard[next].reports.size(), 10U);
 }
 
 TEST_F(ClusterEngineTest, AWorkerForANodeThatHasLeftIsLostAtOnce) {

@@ -33,20 +33,21 @@ NodeRequest numbered(NodeRequest request, std::uint64_t id, std::int64_t nodes) 
 }
 
 KeptNodes some_nodes() {
-  return {.host = "login1",
-          .provider = "jobs of Slurm",
-          .build = "0123abcd",
-          .command = {"/opt/train", "--epochs", "100"},
-          .working_directory = "/home/somebody",
-          .port = 40123,
-          .identity = {.certificate = "-----BEGIN CERTIFICATE-----\nabc\n", .key = "-----BEGIN PRIVATE KEY-----\nxyz\n"},
-          .secret = "00ff",
-          .jobs = "login1-12-1700000000-1",
-          .requests = {{numbered(kTraining, 1, 4), {0, 2}}, {numbered(kValidation, 3, 1), {}}},
-          .processes = {{.request = 1, .ordinal = 1, .pid = 4711, .mark = "aa"}, {.request = 3, .pid = 4712, .mark = "bb"}},
-          .connected = 2,
-          .last_request = 3,
-          .last_node = 9};
+  return {
+      .host = "login1",
+      .provider = "jobs of Slurm",
+      .build = "0123abcd",
+      .command = {"/opt/train", "--epochs", "100"},
+      .working_directory = "/home/somebody",
+      .port = 40123,
+      .identity = {.certificate = "-----BEGIN CERTIFICATE-----\nabc\n", .key = "-----BEGIN PRIVATE KEY-----\nxyz\n"},
+      .secret = "00ff",
+      .jobs = "login1-12-1700000000-1",
+      .requests = {{numbered(kTraining, 1, 4), {0, 2}}, {numbered(kValidation, 3, 1), {}}},
+      .processes = {{.request = 1, .ordinal = 1, .pid = 4711, .mark = "aa"}, {.request = 3, .pid = 4712, .mark = "bb"}},
+      .connected = 2,
+      .last_request = 3,
+      .last_node = 9};
 }
 
 // ---- The file

@@ -38,6 +38,7 @@ using namespace std::chrono_literals;
 // A controller that does not answer for so long may give the node up ten seconds later (ClusterEngine): by then no
 // worker runs here any more.
 constexpr auto kFencedAfter = 20s;
+constexpr auto kSilence = channel::Link::longest_silence;
 // The controller has ended when nobody listens at its port for so long.
 constexpr auto kRefusedFor = 2s;
 constexpr auto kDialFor = 3s;
@@ -97,6 +98,8 @@ class Agent {
         cut_since_ = now;
         refused_since_.reset();
       } else {
+        // The controller may have heard nothing for as long before the connection ended.
+        if (const auto& broken = link_->broken()) cut_since_ = std::min(cut_since_, broken->at - kSilence);
         reconnect(now);
       }
     }
@@ -252,7 +255,12 @@ class Agent {
 
   void forward(const Event& event) {
     const auto* const exited = std::get_if<Exited>(&event);
-    if (exited != nullptr && workers_.erase(exited->worker) != 0 && !is_fenced_) send(*exited);
+    if (exited == nullptr) return;
+    // Without its fork server a node has no workers any more: it is lost with this agent.
+    if (exited->exit.kind == Exit::Kind::lost)
+      leave(1, exited->exit.detail);
+    else if (workers_.erase(exited->worker) != 0 && !is_fenced_)
+      send(*exited);
   }
 
   void carry_out(const Start& start) {

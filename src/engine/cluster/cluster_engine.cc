@@ -35,7 +35,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostVisitors = 64;  // that have not greeted
 constexpr auto kVisit = 5s;                // time for a greeting
-// After its connection was closed, an agent dials again within a tenth of a second.
+// After its connection was closed, an agent dials again within a tenth of a second, unless it knows of nothing.
 constexpr auto kRedial = 2s;
 constexpr auto kTimeToLeave = 5s;  // for agents
 constexpr auto kTimeToEnd = 10s;   // for workers
@@ -43,7 +43,7 @@ constexpr auto kTimeToGiveBack = 10s;
 constexpr auto kAnswerPatience = 100us;
 constexpr auto kOthersMayCome = 1s;
 constexpr auto kOthersAreThere = 250ms;  // agents that dial already
-constexpr auto kLookPeriod = 200ms;  // while the first node is awaited
+constexpr auto kLookPeriod = 200ms;      // while the first node is awaited
 constexpr auto kSilentWait = 5s;
 constexpr auto kLongWait = 30s;
 constexpr std::int64_t kMostFailures = 5;
@@ -585,8 +585,11 @@ void ClusterEngine::give_up(NodeId node, const std::string& reason) {
 std::optional<ClusterEngine::TimePoint> ClusterEngine::given_up_at(const Member& member) const {
   const auto& broken = member.link->broken();
   if (!broken) return std::nullopt;
-  if (member.has_ended) return broken->at;
-  return broken->was_silent ? broken->last_heard + options_.patience : broken->at + kRedial;
+  // A connection that was closed says nothing about the node's workers, nor does a provider about a node that is
+  // silent: they may run until their agent has ended them.
+  if (broken->was_silent || (!member.has_ended && !member.workers.empty()))
+    return broken->last_heard + options_.patience;
+  return member.has_ended ? broken->at : broken->at + kRedial;
 }
 
 std::optional<ClusterEngine::TimePoint> ClusterEngine::next_deadline() const {

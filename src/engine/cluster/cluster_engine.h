@@ -157,8 +157,8 @@ class ClusterEngine final : public Engine {
   std::vector<Event> events_ = {};
   std::map<std::uint64_t, NodeRequest> requests_ = {};
   std::uint64_t last_request_ = 0;
-  std::map<std::uint64_t, std::set<std::int64_t>> ended_ = {};  // of requests: nodes that are gone
-  std::set<std::uint64_t> taken_over_ = {};                      // requests of an earlier process
+  std::map<std::uint64_t, std::set<std::int64_t>> ended_ = {};     // of requests: nodes that are gone
+  std::set<std::uint64_t> taken_over_ = {};                        // requests of an earlier process
   std::set<std::pair<std::uint64_t, std::int64_t>> surplus_ = {};  // nodes of these that nobody needs
   std::filesystem::path kept_in_ = {};
   bool is_keeping_due_ = false;

@@ -88,8 +88,8 @@ std::optional<KeptNodes> read_kept_nodes(const fs::path& directory) {
     require_private(path);
     return parse_kept_nodes(base::read_file(path), identity_of(directory));
   } catch (const StorageError& error) {
-    throw StorageError(fmt::format("{} does not lead to the nodes of an earlier process: {}", path.string(),
-                                   error.what()));
+    throw StorageError(
+        fmt::format("{} does not lead to the nodes of an earlier process: {}", path.string(), error.what()));
   }
 }
 

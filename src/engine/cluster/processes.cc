@@ -27,11 +27,12 @@ void Processes::request(const NodeRequest& request, const AgentStart& start) {
     variables.merge(own_variables());  // which do not replace those of the start
     variables[kOrdinalVariable] = std::to_string(ordinal);
     try {
-      agents_[{request.id, ordinal}] = std::make_unique<Command>(CommandStart{.arguments = start.command,
-                                                                              .environment = as_environment(variables),
-                                                                              .directory = start.directory,
-                                                                              .death_signal = start.outlives ? 0 : SIGKILL,
-                                                                              .most_output = 0});
+      agents_[{request.id, ordinal}] =
+          std::make_unique<Command>(CommandStart{.arguments = start.command,
+                                                 .environment = as_environment(variables),
+                                                 .directory = start.directory,
+                                                 .death_signal = start.outlives ? 0 : SIGKILL,
+                                                 .most_output = 0});
     } catch (const EngineError& error) {
       agents_.erase({request.id, ordinal});
       events_.emplace_back(AgentEnded{request.id, ordinal, error.what()});
@@ -75,7 +76,8 @@ std::vector<NodeProcess> Processes::processes() const {
   std::vector<NodeProcess> all;
   for (const auto& [place, agent] : agents_) {
     if (!agent->has_ended())
-      all.push_back({.request = place.first, .ordinal = place.second, .pid = agent->process(), .mark = marks_.at(place.first)});
+      all.push_back(
+          {.request = place.first, .ordinal = place.second, .pid = agent->process(), .mark = marks_.at(place.first)});
   }
   return all;
 }

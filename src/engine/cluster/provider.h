@@ -36,7 +36,7 @@ struct AgentStart {
   std::vector<std::string> command = {};              // program and arguments
   std::map<std::string, std::string> variables = {};  // added to the environment; secret, so never in a command line
   std::filesystem::path directory = {};               // working directory
-  bool outlives = false;   // true: agents go on when this process is killed, for claim() in another one
+  bool outlives = false;  // true: agents go on when this process is killed, for claim() in another one
   std::string mark = {};  // secret text among the variables, by which a process is known again
 };
 

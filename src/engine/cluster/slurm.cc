@@ -219,8 +219,8 @@ Words cancel_command(const std::vector<std::string>& jobs) {
 
 // No set: engines are asked until the last static objects are destroyed.
 bool Job::has_ended() const {
-  static constexpr std::array<std::string_view, 10> ends = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE",
-                                                            "FAILED",    "NODE_FAIL", "PREEMPTED", "REVOKED",
+  static constexpr std::array<std::string_view, 10> ends = {"BOOT_FAIL",     "CANCELLED", "COMPLETED", "DEADLINE",
+                                                            "FAILED",        "NODE_FAIL", "PREEMPTED", "REVOKED",
                                                             "OUT_OF_MEMORY", "TIMEOUT"};
   return std::ranges::find(ends, state) != ends.end();
 }

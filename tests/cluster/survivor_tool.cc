@@ -1,0 +1,57 @@
+// An experiment to be disturbed (tests/survival), for faults_test.py:
+//
+//   survivor_tool run <experiment> <number of the setting>
+//
+// begins or continues it, on this machine or on the nodes that CADRE_CLUSTER asks for, with an exit code of Ended.
+//
+//   survivor_tool check <experiment> <number of the setting> [<the same experiment, undisturbed>]
+//
+// prints what is wrong with it, a line each; with the last argument it has finished. Exit code 1: something is.
+#include <cadre/tune.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "survival/controller_process.h"
+#include "survival/invariants.h"
+#include "survival/survivor.h"
+
+namespace {
+
+namespace survival = cadre::survival;
+
+// Long enough for nodes that are lost and come again.
+survival::Setting setting_of(std::int64_t number) {
+  return {.population = 4 + number % 3,
+          .steps = 600,
+          .interval = 60,
+          .checkpoint_interval = number % 2 == 0 ? 1 : 5,
+          .num_to_keep = 1 + number % 3,
+          .is_class = number % 4 == 3,
+          .has_programs = number % 3 == 1};
+}
+
+int check(const std::filesystem::path& experiment, std::int64_t number, const char* undisturbed) {
+  const survival::Setting setting = setting_of(number);
+  if (undisturbed == nullptr && !cadre::tune::Tuner::can_restore(experiment)) return 0;  // it has hardly begun
+  std::vector<std::string> faults = survival::faults_of_readers(experiment, setting, "");
+  survival::Expectation expectation{.finished = undisturbed != nullptr, .worker_deaths = 0, .outcome = {}};
+  if (undisturbed != nullptr) expectation.outcome = survival::outcome_of(undisturbed);
+  for (std::string& fault : survival::faults_of(experiment, setting, expectation)) faults.push_back(std::move(fault));
+  for (const std::string& fault : faults) std::cout << fault << '\n';
+  return faults.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string command = argc > 3 ? argv[1] : "";
+  if (command == "run")
+    survival::run_controller({.experiment = argv[2], .setting = setting_of(std::atoll(argv[3]))}, argc, argv);
+  if (command == "check") return check(argv[2], std::atoll(argv[3]), argc > 4 ? argv[4] : nullptr);
+  return 2;
+}
