@@ -1,12 +1,15 @@
 // Trials on the nodes of a cluster, beside the same on this machine: two agents here, connected by TLS.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
 #include "cadre/tune.h"
 #include "experiment.h"
 #include "figures.h"
+#include "process.h"
+#include "simulated_experiment.h"
 #include "statistics.h"
 #include "workloads.h"
 
@@ -18,6 +21,8 @@ constexpr std::int64_t kNodes = 2;
 struct Settings {
   std::int64_t trials = 200;
   std::int64_t reports = 20'000;  // in all
+  std::int64_t simulated_trials = 50'000;
+  std::int64_t simulated_nodes = 10'000;
   std::int64_t rounds = 3;
   std::filesystem::path storage_path;
 };
@@ -58,10 +63,55 @@ void compare(const Settings& settings, std::int64_t trials, std::int64_t reports
              {{.name = figure, .value = ratio, .unit = "", .budget = Budget::at_most(limit), .ratio = ratio}});
 }
 
+void return_on_a_node(const Config&) {}
+
+// Measures trials on many simulated nodes that come and go, in turns with as many trials at a time on one machine: what
+// the controller and the store take.
+void compare_simulated(const Settings& settings) {
+  double cpu_s = 0;
+  std::vector<double> here;
+  std::vector<double> nodes;
+  std::vector<double> ratios;
+  for (std::int64_t round = 0; round < settings.rounds; ++round) {
+    const auto measured = [&](bool on_nodes) {
+      const std::string name = fmt::format("simulated_{}_{}", on_nodes ? "on_nodes" : "here", round);
+      Process process = Process::fork([&] {
+        return Dict{{"wall_s", run_simulated_experiment(
+                                   {.trainable = fn<return_on_a_node>,
+                                    .options = {.tune_config = {.num_samples = settings.simulated_trials},
+                                                .run_config = {.name = name, .storage_path = settings.storage_path}},
+                                    .slots = settings.simulated_nodes,
+                                    .has_nodes = on_nodes,
+                                    .trial_time = std::chrono::minutes(1)})}};
+      });
+      const Process::Ended ended = process.wait();
+      cpu_s += ended.usage.cpu_s;
+      return Config(ended.said).get<double>("wall_s");
+    };
+    here.push_back(measured(false));
+    nodes.push_back(measured(true));
+    ratios.push_back(nodes.back() / here.back());
+  }
+  const double ratio = median(ratios);
+  const auto trials = static_cast<double>(settings.simulated_trials);
+  print_line("cluster",
+             {{"simulated_trials", settings.simulated_trials}, {"simulated_nodes", settings.simulated_nodes}},
+             median(nodes), cpu_s,
+             {{"here_us_per_trial", median(here) / trials * 1e6},
+              {"nodes_us_per_trial", median(nodes) / trials * 1e6},
+              {"ratio", ratio}},
+             {{.name = "simulated trials on nodes that come and go, beside one machine",
+               .value = ratio,
+               .unit = "",
+               .budget = Budget::at_most(1.5),
+               .ratio = ratio}});
+}
+
 void measure(const Settings& settings) {
   compare(settings, settings.trials, 0, 4, "empty trials on two nodes, beside this machine", 1.3);
   compare(settings, 1, settings.reports, kNodes, "reports of 1 trial on a node, beside this machine", 1 / 0.5);
   compare(settings, 16, settings.reports / 16, 16, "reports of 16 trials on two nodes, beside this machine", 1 / 0.6);
+  compare_simulated(settings);
 }
 
 }  // namespace
@@ -72,6 +122,8 @@ void add_cluster(cli::Command& program) {
       add_workload(program, "cluster", "trials on two nodes, beside this machine", settings, measure);
   workload.option("--trials", &settings->trials, "that are empty");
   workload.option("--reports", &settings->reports, "of all trials that report");
+  workload.option("--simulated-trials", &settings->simulated_trials, "on nodes that are simulated");
+  workload.option("--simulated-nodes", &settings->simulated_nodes, "that come and go");
   workload.option("--rounds", &settings->rounds, "in turns, of which the medians count");
 }
 

@@ -55,6 +55,8 @@ TEST(ClusterMessages, AnswersAndRepliesArriveAsTheyAre) {
   EXPECT_EQ(std::get<channel::Reply>(told_to_worker(bytes)).content, Value(4));
   encode(Kill{10}, bytes);
   EXPECT_EQ(std::get<Kill>(decode_to_agent(bytes)).worker, 10U);
+  encode(Stay{.seconds = 300}, bytes);
+  EXPECT_EQ(std::get<Stay>(decode_to_agent(bytes)).seconds, 300);
   encode(Leave{}, bytes);
   EXPECT_TRUE(std::holds_alternative<Leave>(decode_to_agent(bytes)));
 }

@@ -277,6 +277,7 @@ class Agent {
   void carry_out(const Tell& tell) { engine_.send_frame(tell.worker, tell.frame); }
   void carry_out(const Kill& kill) { engine_.kill(kill.worker); }
   void carry_out(const Leave&) { leave(0, ""); }
+  void carry_out(const Stay& stay) { settings_.stays_s = stay.seconds; }
 
   void leave(int code, const std::string& reason) {
     if (!reason.empty()) std::fprintf(stderr, "cadre: this agent ends: %s\n", reason.c_str());

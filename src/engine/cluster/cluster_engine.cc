@@ -249,6 +249,16 @@ void ClusterEngine::keep_in(const std::filesystem::path& directory) {
   }
   kept_in_ = directory;
   keep();
+  for (auto& [id, member] : members_) {
+    tell_how_long_to_stay(member);
+    member.link->flush(Clock::now());
+  }
+}
+
+// Between runs nobody could find the nodes of a process that is killed.
+void ClusterEngine::tell_how_long_to_stay(Member& member) {
+  encode(Stay{kept_in_.empty() ? 0 : static_cast<double>(options_.stays.count())}, bytes_);
+  member.link->send(channel::Lane::control, bytes_);
 }
 
 void ClusterEngine::keep() {
@@ -480,6 +490,7 @@ ClusterEngine::Member& ClusterEngine::join(const Hello& hello) {
   member.node = {.id = id, .name = hello.host, .resources = hello.resources, .gpu_names = hello.gpu_names};
   member.link = std::make_unique<channel::Link>(poller_, hello.session,
                                                 [this, id](channel::LaneMessage&& message) { take(id, message); });
+  tell_how_long_to_stay(member);
   return member;
 }
 

@@ -107,6 +107,7 @@ class ClusterEngine final : public Engine {
   std::string take_over(const KeptNodes& kept);
   void begin();
   void keep();
+  void tell_how_long_to_stay(Member& member);
   std::vector<std::string> own_addresses() const;
   std::vector<Address> dialled_addresses() const;
   void request_nodes(const Continuation& continuation);

@@ -130,6 +130,11 @@ template void encode_tell(WorkerId, const channel::Reply&, Bytes&);
 void encode(const Kill& kill, Bytes& bytes) { begin(kind_of<ToAgent, Kill>(), kill.worker, bytes); }
 void encode(const Leave&, Bytes& bytes) { begin(kind_of<ToAgent, Leave>(), 0, bytes); }
 
+void encode(const Stay& stay, Bytes& bytes) {
+  begin(kind_of<ToAgent, Stay>(), 0, bytes);
+  append_json(to_stored(stay), bytes);
+}
+
 void encode(const Told& told, Bytes& bytes) {
   begin(kind_of<ToController, Told>(), told.worker, bytes);
   channel::append_number(bytes, channel::frame_magic);
@@ -166,6 +171,8 @@ ToAgent decode_to_agent(std::span<const std::byte> bytes) {
       return Kill{worker};
     case kind_of<ToAgent, Leave>():
       return Leave{};
+    case kind_of<ToAgent, Stay>():
+      return rest.take_json<Stay>();
     default:
       throw ProtocolError(fmt::format("a message to a node has the unknown kind {}", kind));
   }

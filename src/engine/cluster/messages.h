@@ -32,7 +32,11 @@ struct Kill {
 };
 // The node is given back: the agent ends its workers and itself.
 struct Leave {};
-using ToAgent = std::variant<Start, Tell, Kill, Leave>;
+// How long the agent waits for another controller when this one is gone without a Leave.
+struct Stay {
+  double seconds = 0;
+};
+using ToAgent = std::variant<Start, Tell, Kill, Leave, Stay>;
 
 // The node will go, see NodeDraining.
 struct Draining {
@@ -53,6 +57,7 @@ template <class Message>
 void encode_tell(WorkerId worker, const Message& message, channel::Bytes& bytes);  // Answer, StoreReply or Reply
 void encode(const Kill& kill, channel::Bytes& bytes);
 void encode(const Leave& leave, channel::Bytes& bytes);
+void encode(const Stay& stay, channel::Bytes& bytes);
 void encode(const Told& told, channel::Bytes& bytes);
 void encode(const Exited& exited, channel::Bytes& bytes);
 void encode(const Draining& draining, channel::Bytes& bytes);
