@@ -83,7 +83,7 @@ class Agent {
       engine_.expect_soon();
     });
     make_link();
-    cut_since_ = Clock::now();
+    cut_since_ = gone_since_ = Clock::now();
   }
 
   // Returns the exit code of the process.
@@ -95,7 +95,7 @@ class Agent {
       if (std::exchange(is_told_to_go, 0) != 0) drain();
       link_->flush(now);
       if (link_->is_connected()) {
-        cut_since_ = now;
+        cut_since_ = gone_since_ = now;
         refused_since_.reset();
       } else {
         // The controller may have heard nothing for as long before the connection ended.
@@ -161,7 +161,7 @@ class Agent {
       next_dial_ = now;
       make_link();
     }
-    const double gone_s = std::chrono::duration<double>(now - cut_since_).count();
+    const double gone_s = std::chrono::duration<double>(now - gone_since_).count();
     const double most_s = std::chrono::duration<double>(refused ? Clock::duration(kRefusedFor) : kFencedAfter).count();
     if (workers_.empty() && gone_s >= std::max(settings_.stays_s, most_s))
       return leave(1, fmt::format("its controller cannot be reached: {}", last_failure_));
@@ -306,7 +306,8 @@ class Agent {
   std::optional<Greeting> greeting_ = {};
   std::set<WorkerId> workers_ = {};  // that have not ended
   bool is_fenced_ = false;           // true: they end, and nobody is told
-  TimePoint cut_since_ = {};         // while there is no connection
+  TimePoint gone_since_ = {};        // when the last connection was there
+  TimePoint cut_since_ = {};         // when the controller may have heard of this agent last
   std::optional<TimePoint> refused_since_ = {};
   TimePoint next_dial_ = {};
   std::string last_failure_ = "nothing was tried yet";
