@@ -28,8 +28,9 @@ void encode(const Notice& notice, Bytes& frame);
 // Decode a body returned by FrameReader. Input is not trusted: throws ProtocolError if it is not a message of this
 // version within the limits.
 Message decode_message(std::span<const std::byte> body);  // from a worker
-// Returns true if it is a message after which a worker sends nothing; reads nothing else of it. False for other bytes.
-bool is_last_message(std::span<const std::byte> body) noexcept;
 FromController decode_from_controller(std::span<const std::byte> body);
+// Returns true for the body of a message after which a worker sends nothing; reads nothing else of it. False for other
+// bytes.
+bool is_last_message(std::span<const std::byte> body) noexcept;
 
 }  // namespace cadre::channel

@@ -127,29 +127,27 @@ class ProcessesTest(RestartTest):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
+    def go_on(self, cluster, agents, since, what):
+        """Runs the next controller to its end, on the agents that are there."""
+        process = self.start(cluster)
+        first = self.wait_begun(since)
+        print(f"from {what}: {first - since:.3f} s")
+        self.assertEqual(self.agents(), agents)
+        self.finish(process)
+        self.expect_no_agents()
+
     def test_the_same_agents_serve_the_next_controller(self):
         cluster = self.cluster_file()
         agents, _ = self.start_and_kill(cluster)
         self.assertEqual(len(agents), 2)
         time.sleep(3)  # until they know that it is gone
         self.assertEqual(self.agents(), agents)
-        started = time.time()
-        process = self.start(cluster)
-        first = self.wait_begun(started)
-        print(f"from the start of the controller to its first trial, on agents that waited: {first - started:.3f} s")
-        self.assertEqual(self.agents(), agents)
-        self.finish(process)
-        self.expect_no_agents()
+        self.go_on(cluster, agents, time.time(), "the start of the controller to its first trial, on agents that waited")
 
     def test_they_do_at_once(self):
         cluster = self.cluster_file()
         agents, killed = self.start_and_kill(cluster)
-        process = self.start(cluster)
-        first = self.wait_begun(killed)
-        print(f"from the kill of the controller to the first trial of the next one: {first - killed:.3f} s")
-        self.assertEqual(self.agents(), agents)
-        self.finish(process)
-        self.expect_no_agents()
+        self.go_on(cluster, agents, killed, "the kill of the controller to the first trial of the next one")
 
     def test_an_agent_that_ended_meanwhile_is_replaced(self):
         cluster = self.cluster_file()

@@ -292,6 +292,16 @@ void feed(FrameReader& reader, std::span<const std::byte> bytes) {
   }
 }
 
+TEST(ChannelCodec, AWorkersLastMessageIsKnownWithoutBeingRead) {
+  for (const Bytes& last : {encoded(Finished{3}), encoded(Failed{"why"}), encoded(Declined{})})
+    EXPECT_TRUE(is_last_message(body(last)));
+  for (const Bytes& other :
+       {encoded(Report{.step = 1}), encoded(StoreRequest{}), encoded(Request{}), encoded(Notice{})})
+    EXPECT_FALSE(is_last_message(body(other)));
+  EXPECT_FALSE(is_last_message({}));
+  EXPECT_FALSE(is_last_message(Bytes(64, std::byte{255})));
+}
+
 TEST(ChannelFrame, MessagesComeWholeHoweverTheyAreCut) {
   Bytes stream;
   for (int i = 0; i < 50; ++i) {

@@ -37,7 +37,7 @@ struct ClusterOptions {
   std::chrono::seconds patience{30};
   // Directory of the run that is to find the nodes again after this process was killed; empty: nobody finds them.
   std::filesystem::path directory = {};
-  // Whose the nodes are, and the name of their jobs: see there. The engine fills in the rest.
+  // Says whose the nodes are, and how their jobs are called: see there. The engine fills in the rest.
   KeptNodes owner = {};
   std::optional<KeptNodes> kept = {};      // what a process that was killed has left in the directory
   std::chrono::duration<double> stays{0};  // how long agents wait for who continues after this process

@@ -1,5 +1,5 @@
-// What a controller keeps of its nodes in a file of its experiment's directory, so that the process that continues the
-// experiment after a kill finds them: the port and the key that agents know, and the requests. Its format is in
+// A file in an experiment's directory by which the process that continues the experiment after a kill finds the nodes
+// of the controller before: it has the port and the key that agents know, and the requests. Its format is in
 // docs/formats.md.
 //
 // The file is written and read by who holds the experiment's lock only, so two controllers never share the nodes.
@@ -21,7 +21,7 @@ namespace cadre::engine::cluster {
 inline constexpr const char* kNodesFile = ".cluster.json";  // hidden, as the lock is: no publisher looks at it
 
 struct KeptNodes {
-  // Whose the nodes are: they are of use to this program on this machine only.
+  // Name the machine and the program to which alone the nodes are of use.
   std::string host = {};
   std::string provider = {};
   std::string build = {};  // build_id()
@@ -60,7 +60,7 @@ void remove_kept_nodes(const std::filesystem::path& directory);
 // Returns why a program cannot use nodes that another one has kept; empty if it can. `own`: what it would keep itself.
 std::string fault_of(const KeptNodes& kept, const KeptNodes& own);
 
-// What becomes of kept requests.
+// Divides the kept requests and the wanted ones.
 struct Continuation {
   std::vector<KeptRequest> claimed = {};
   std::vector<std::pair<std::uint64_t, std::int64_t>> surplus = {};  // nodes of these: request and ordinal
