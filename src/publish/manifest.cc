@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::int64_t kManifestFormat = 3;
 constexpr std::string_view kGeneration = ".generation_";
+constexpr std::string_view kSegmentSuffix = ".segment";
 constexpr std::size_t kSegmentsPerMerge = 8;
 
 struct Document {
@@ -30,8 +31,14 @@ std::string checksum_text(const Value& content) {
 }  // namespace
 
 std::string segment_name(const SegmentEntry& entry) {
-  return fmt::format("{}/{}.segment", kSegmentFolder,
-                     checkpoint_place(fmt::format("{:08d}", entry.number), entry.generation));
+  return fmt::format("{}/{}{}", kSegmentFolder, checkpoint_place(fmt::format("{:08d}", entry.number), entry.generation),
+                     kSegmentSuffix);
+}
+
+std::optional<std::int64_t> generation_of_segment(std::string_view name) {
+  const bool is_in_folder = name.starts_with(kSegmentFolder) && name.substr(kSegmentFolder.size()).starts_with('/');
+  if (!is_in_folder || !name.ends_with(kSegmentSuffix)) return std::nullopt;
+  return part_place(name.substr(0, name.size() - kSegmentSuffix.size())).generation;
 }
 
 std::string checkpoint_place(const std::string& directory, std::int64_t generation) {

@@ -14,7 +14,7 @@
 namespace cadre::publish {
 
 inline constexpr const char* kManifestFile = "published.json";
-inline constexpr const char* kSegmentFolder = "store";
+inline constexpr std::string_view kSegmentFolder = "store";
 
 struct SegmentEntry {
   std::int64_t number = 0;      // ascending
@@ -26,6 +26,8 @@ struct SegmentEntry {
 };
 // Returns "store/00000012.segment" for the first generation, "store/00000012.generation_2.segment" for the second.
 std::string segment_name(const SegmentEntry& entry);
+// Returns the generation in a name made by segment_name(); empty for other names.
+std::optional<std::int64_t> generation_of_segment(std::string_view name);
 
 // A period in which one controller publishes, from its takeover to the next one; numbered from 1. Each generation uses
 // its own names for what it writes, so that no controller can change or remove objects of another, however late its

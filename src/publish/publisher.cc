@@ -338,28 +338,29 @@ void Publisher::forget_all_but(const std::vector<store::CheckpointRow>& rows) {
 }
 
 // Removes leftovers of a killed controller: unpublished uploads and unfinished removals. Objects stay: they are named
-// by their contents, so a later controller may write one of them again.
+// by their contents, so a later controller may write one of them again. Files of later generations stay as well: this
+// controller may have been stopped since it published, and have a successor.
 void Publisher::remove_what_is_left_over() {
   std::set<std::string> known;
   for (const auto& [id, one] : published_) known.insert(one.place());
   for (const SegmentEntry& entry : manifest_.segments) known.insert(segment_name(entry));
+  const std::int64_t own = setting_.lease->generation();
   std::set<std::string> folders;
   for (const storage::StoredFile& file : setting_.storage->list("")) {
     if (const std::string checkpoint = checkpoint_of(file.name); !checkpoint.empty()) {
-      if (!known.contains(checkpoint)) folders.insert(checkpoint);
-    } else if (file.name.starts_with(std::string(kSegmentFolder) + "/") && !known.contains(file.name)) {
-      removal_lane_.remove(file.name, RemovalLane::What::file);
+      if (!known.contains(checkpoint) && part_place(checkpoint).generation <= own) folders.insert(checkpoint);
+    } else if (const auto generation = generation_of_segment(file.name); generation && *generation <= own) {
+      if (!known.contains(file.name)) removal_lane_.remove(file.name, RemovalLane::What::file);
     }
   }
   for (const std::string& folder : folders) removal_lane_.remove(folder, RemovalLane::What::folder);
 }
 
 // Uploads each file on the condition that it is as this controller has left or found it, so that a successor's files
-// are not overwritten. Uploads a few at a time, so that a fault of the storage does not lose the progress of earlier
-// ones.
+// are not overwritten. The lease is required after they were found: if it still holds then, no successor has written
+// them. Uploads a few at a time, so that a fault of the storage does not lose the progress of earlier ones.
 void Publisher::upload_result_files() {
   constexpr std::size_t kAtATime = 4;
-  setting_.lease->require();
   std::vector<std::string> names;
   list_result_files(setting_.directory, {}, names);
   std::ranges::sort(names);
@@ -367,6 +368,7 @@ void Publisher::upload_result_files() {
   std::vector<Upload> uploads;
   std::vector<ResultFile> files;
   const auto upload = [&] {
+    setting_.lease->require();
     const auto uploaded = upload_all(*setting_.storage, uploads, stop_, Unreadable::skip);
     bool has_met_others = false;
     for (std::size_t i = 0; i < uploads.size(); ++i) {

@@ -54,8 +54,8 @@ class _Direction:
             if self.budget is not None:
                 data = data[:self.budget[0]]
                 self.budget[0] -= len(data)
+            self.relay.relayed_bytes += len(data)  # before the other end can have them
             self.writer.write(data)
-            self.relay.relayed_bytes += len(data)
             await self.writer.drain()
             if self.budget == [0]:
                 raise _BudgetSpent

@@ -44,14 +44,17 @@ class RelayTest(unittest.TestCase):
     def setUp(self):
         self.server = self.enterContext(EchoServer())
 
-    def connect(self, between, timeout=DEADLINE_S):
-        return self.enterContext(socket.create_connection(between.address, timeout=timeout))
+    def connect(self, between):
+        return self.enterContext(socket.create_connection(between.address, timeout=DEADLINE_S))
 
     def echo(self, connection, data=b"x"):
         connection.sendall(data)
         received = b""
         while len(received) < len(data):
-            received += connection.recv(65536)
+            chunk = connection.recv(65536)
+            if not chunk:
+                raise ConnectionError("the connection has ended")
+            received += chunk
         return received
 
     def test_bytes_arrive_in_order(self):
@@ -96,9 +99,10 @@ class RelayTest(unittest.TestCase):
 
     def test_a_stalled_relay_forwards_nothing_until_it_resumes(self):
         with relay.Relay(self.server.address) as between:
-            connection = self.connect(between, timeout=0.2)
+            connection = self.connect(between)
             self.echo(connection)
             between.stall()
+            connection.settimeout(0.2)
             connection.sendall(b"x")
             with self.assertRaises(TimeoutError):
                 connection.recv(1)
@@ -108,10 +112,11 @@ class RelayTest(unittest.TestCase):
 
     def test_a_half_open_connection_has_lost_its_target_and_does_not_say_so(self):
         with relay.Relay(self.server.address) as between:
-            connection = self.connect(between, timeout=0.2)
+            connection = self.connect(between)
             self.echo(connection)
             between.leave_half_open()
             self.wait_until(lambda: self.server.ended == 1)
+            connection.settimeout(0.2)
             connection.sendall(b"x")
             with self.assertRaises(TimeoutError):
                 connection.recv(1)

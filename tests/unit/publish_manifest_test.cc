@@ -32,6 +32,13 @@ TEST(Manifest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(Manifest().position(), store::Position());
 }
 
+TEST(Manifest, ASegmentsNameHasItsGeneration) {
+  for (const std::int64_t generation : {1, 2, 30})
+    EXPECT_EQ(generation_of_segment(segment_name({.number = 12, .generation = generation})), generation);
+  for (const char* const name : {"store/note.txt", "store.segment", "result.json"})
+    EXPECT_EQ(generation_of_segment(name), std::nullopt) << name;
+}
+
 TEST(Manifest, OfAnotherFormatIsRefused) {
   for (const int format : {2, 4}) {
     const std::string text =
