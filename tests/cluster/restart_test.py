@@ -229,6 +229,14 @@ class SlurmTest(RestartTest):
     def agents(self):
         return [pid for pid in self.cluster.processes(TOOL.name) if is_agent(pid)]
 
+    def workers(self, node):
+        """Returns those whose output goes to a trial's directory."""
+        def output(pid):
+            with contextlib.suppress(OSError):
+                return os.readlink(f"/proc/{pid}/fd/1")
+            return ""
+        return [pid for pid in self.cluster.processes(node=node) if output(pid).endswith("/stdout")]
+
     def controller(self):
         """Returns the one process of the tool on the control node that is no fork server."""
         def found():
@@ -304,6 +312,31 @@ class JobsTest(SlurmTest):
         wait_until(lambda: len(self.jobs()) == 2, "the one that waits is cancelled")
         self.assertEqual(self.agents(), agents)
         self.finish(second)
+        self.expect_nothing_left()
+
+    def test_nothing_begins_while_workers_run_on_a_node_that_is_cut_off(self):
+        cluster = self.cluster_file()
+        first = self.start(self.command(), CADRE_CLUSTER=cluster)
+        wait_until(lambda: self.rows() >= 20 and len(self.agents()) == 2, "two nodes are there")
+        self.cluster.cut("n1")
+        workers = self.workers("n1")
+        killed = self.kill(self.controller())
+        first.wait()
+        second = self.start(self.command(), CADRE_CLUSTER=cluster)
+        last_seen = killed
+        def has_begun():
+            nonlocal last_seen
+            now = time.time()
+            if any(pathlib.Path(f"/proc/{pid}").exists() for pid in workers):
+                last_seen = now
+            return [moment for moment in self.begun() if moment > killed]
+        begun = wait_until(has_begun, "a trial has begun")[0]
+        print(f"workers of a node that is cut off end {last_seen - killed:.1f} s after the kill of the controller, and the "
+              f"next one begins after {begun - killed:.1f} s")
+        self.assertGreater(last_seen, killed)
+        self.assertGreater(begun, last_seen)
+        self.cluster.heal("n1")
+        self.assertIn("waiting until workers of the process before have ended on n1", self.finish(second))
         self.expect_nothing_left()
 
     def test_jobs_end_if_no_controller_comes(self):

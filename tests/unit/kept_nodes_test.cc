@@ -45,7 +45,7 @@ KeptNodes some_nodes() {
       .jobs = "login1-12-1700000000-1",
       .requests = {{numbered(kTraining, 1, 4), {0, 2}}, {numbered(kValidation, 3, 1), {}}},
       .processes = {{.request = 1, .ordinal = 1, .pid = 4711, .mark = "aa"}, {.request = 3, .pid = 4712, .mark = "bb"}},
-      .connected = 2,
+      .connected = {{.request = 1, .ordinal = 1, .name = "a1"}, {.request = 3, .ordinal = 0, .name = "b7"}},
       .last_request = 3,
       .last_node = 9};
 }

@@ -42,8 +42,9 @@ constexpr auto kTimeToEnd = 10s;   // for workers
 constexpr auto kTimeToGiveBack = 10s;
 constexpr auto kAnswerPatience = 100us;
 constexpr auto kOthersMayCome = 1s;
-constexpr auto kOthersAreThere = 250ms;  // agents that dial already
-constexpr auto kLookPeriod = 200ms;      // while the first node is awaited
+// An agent that is cut off from a controller that was killed has ended its workers by then.
+constexpr auto kWorkersHaveEnded = 25s;
+constexpr auto kLookPeriod = 200ms;  // while the first node is awaited
 constexpr auto kSilentWait = 5s;
 constexpr auto kLongWait = 30s;
 constexpr std::int64_t kMostFailures = 5;
@@ -206,6 +207,10 @@ void ClusterEngine::request_nodes(const Continuation& continuation) {
     requests_[request.id] = request;
     ended_[request.id] = ended;
     taken_over_.insert(request.id);
+    for (const ConnectedNode& node : options_.kept->connected) {
+      if (node.request == request.id && !ended.contains(node.ordinal))
+        outstanding_[{node.request, node.ordinal}] = node.name;
+    }
   }
   if (options_.kept && options_.kept->provider == options_.owner.provider) {
     provider_->claim(continuation.claimed, options_.kept->processes);
@@ -214,6 +219,7 @@ void ClusterEngine::request_nodes(const Continuation& continuation) {
   for (const auto& [request, ordinal] : continuation.surplus) {
     surplus_.emplace(request, ordinal);
     ended_[request].insert(ordinal);
+    outstanding_.erase({request, ordinal});
     provider_->release(request, ordinal);
   }
   for (const NodeRequest& request : continuation.missing) request_node(request);
@@ -274,7 +280,8 @@ void ClusterEngine::keep() {
     if (static_cast<std::int64_t>(ended.size()) < request.nodes) nodes.requests.push_back({request, ended});
   }
   nodes.processes = provider_->processes();
-  nodes.connected = members_.size();
+  for (const auto& [id, member] : members_)
+    nodes.connected.push_back({member.hello.request, member.hello.ordinal, member.node.name});
   nodes.last_request = last_request_;
   nodes.last_node = last_node_;
   try {
@@ -289,31 +296,39 @@ void ClusterEngine::keep() {
 
 void ClusterEngine::await_nodes() {
   const TimePoint begin = Clock::now();
-  const std::size_t were_there = taken_over_.empty() ? 0 : options_.kept->connected;
-  const auto others_may_come = were_there == 0 ? Clock::duration(kOthersMayCome) : Clock::duration(kOthersAreThere);
+  const bool continues = !outstanding_.empty();
+  const auto others_may_come = continues ? Clock::duration(0) : Clock::duration(kOthersMayCome);
   std::optional<TimePoint> first_came;
-  for (std::string said; awaits_nodes(); say_what_is_awaited(begin, said)) {
+  std::string said;
+  while (awaits_nodes() || !outstanding_.empty()) {
     take_provider_events();
     if (!refusal_.empty()) throw EngineError(fmt::format("a node cannot be had: {}", refusal_));
-    if (!members_.empty() && !first_came) first_came = Clock::now();
-    if (first_came && Clock::now() - *first_came >= others_may_come) break;
-    if (were_there > 0 && members_.size() >= were_there) break;
+    const TimePoint now = Clock::now();
+    if (now - begin >= kWorkersHaveEnded) outstanding_.clear();
+    if (!members_.empty() && !first_came) first_came = now;
+    if (first_came && now - *first_came >= others_may_come && outstanding_.empty()) break;
     turn(kLookPeriod);
+    if (const std::string text = awaited_text(Clock::now() - begin); !text.empty() && text != said) {
+      std::fprintf(stderr, "cadre: %s\n", text.c_str());
+      said = text;
+    }
   }
   events_.clear();  // these nodes are there from the beginning
   has_begun_ = true;
 }
 
-// `said`: the last text.
-void ClusterEngine::say_what_is_awaited(TimePoint since, std::string& said) const {
-  if (!members_.empty() || Clock::now() - since < kSilentWait) return;
-  std::string text = queue_.empty() ? "" : fmt::format("cadre: waiting for nodes: {}", queue_);
-  if (text.empty() && Clock::now() - since >= kLongWait)
-    text = fmt::format("cadre: no agent has connected yet; agents dial {}, which nodes must be able to reach",
-                       to_text(dialled_addresses()));
-  if (text.empty() || text == said) return;
-  std::fprintf(stderr, "%s\n", text.c_str());
-  said = text;
+// Returns text for the user who waits; empty as long as there is nothing to say.
+std::string ClusterEngine::awaited_text(Clock::duration waited) const {
+  if (waited < kSilentWait) return "";
+  if (!members_.empty()) {
+    std::string names;
+    for (const auto& [place, name] : outstanding_) names += (names.empty() ? "" : ", ") + name;
+    return names.empty() ? "" : fmt::format("waiting until workers of the process before have ended on {}", names);
+  }
+  if (!queue_.empty()) return fmt::format("waiting for nodes: {}", queue_);
+  if (waited < kLongWait) return "";
+  return fmt::format("no agent has connected yet; agents dial {}, which nodes must be able to reach",
+                     to_text(dialled_addresses()));
 }
 
 std::vector<Node> ClusterEngine::nodes() const {
@@ -361,6 +376,9 @@ void ClusterEngine::agent_ended(const AgentEnded& ended) {
   request.nodes = ended.ordinal ? 1 : request.nodes - static_cast<std::int64_t>(gone.size());
   if (ended.ordinal && !gone.insert(*ended.ordinal).second) return;
   for (std::int64_t ordinal = 0; !ended.ordinal && ordinal < found->second.nodes; ++ordinal) gone.insert(ordinal);
+  std::erase_if(outstanding_, [&](const auto& entry) {
+    return entry.first.first == ended.request && gone.contains(entry.first.second);
+  });
   is_keeping_due_ = true;
   bool was_there = false;
   for (auto& [id, member] : members_) {
@@ -482,6 +500,7 @@ Welcome ClusterEngine::judge(const Hello& hello) const {
 
 ClusterEngine::Member& ClusterEngine::join(const Hello& hello) {
   const NodeId id = ++last_node_;
+  outstanding_.erase({hello.request, hello.ordinal});
   is_keeping_due_ = true;
   failures_ = 0;
   Member& member = members_[id];

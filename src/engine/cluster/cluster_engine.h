@@ -47,8 +47,9 @@ struct ClusterOptions {
 class ClusterEngine final : public Engine {
  public:
   // Requests the nodes, waits until one is there, and a second longer for others; those that come later join, and one
-  // whose agent ends is requested again. Says on standard error what it waits for. Throws EngineError if the provider
-  // refuses, or if an agent ends before any has connected; nodes are given back then.
+  // whose agent ends is requested again. Nodes of an earlier process are awaited for as long as they may run its
+  // workers, at most 25 s. Says on standard error what it waits for. Throws EngineError if the provider refuses, or if
+  // an agent ends before any has connected; nodes are given back then.
   ClusterEngine(std::unique_ptr<Provider> provider, ClusterOptions options);
   ~ClusterEngine() override;
 
@@ -113,7 +114,7 @@ class ClusterEngine final : public Engine {
   void request_nodes(const Continuation& continuation);
   void request_node(NodeRequest request);
   void await_nodes();
-  void say_what_is_awaited(TimePoint since, std::string& said) const;
+  std::string awaited_text(Clock::duration waited) const;
   void agent_ended(const AgentEnded& ended);
   void cannot_have(const std::string& reason);
   void ask_again(TimePoint now);
@@ -161,6 +162,8 @@ class ClusterEngine final : public Engine {
   std::map<std::uint64_t, std::set<std::int64_t>> ended_ = {};     // of requests: nodes that are gone
   std::set<std::uint64_t> taken_over_ = {};                        // requests of an earlier process
   std::set<std::pair<std::uint64_t, std::int64_t>> surplus_ = {};  // nodes of these that nobody needs
+  // Nodes of an earlier process, and their names, that were there and may still run its workers.
+  std::map<std::pair<std::uint64_t, std::int64_t>, std::string> outstanding_ = {};
   std::filesystem::path kept_in_ = {};
   bool is_keeping_due_ = false;
   bool has_said_it_keeps_nothing_ = false;

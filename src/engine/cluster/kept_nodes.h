@@ -20,6 +20,14 @@ namespace cadre::engine::cluster {
 
 inline constexpr const char* kNodesFile = ".cluster.json";  // hidden, as the lock is: no publisher looks at it
 
+// A node whose agent was connected.
+struct ConnectedNode {
+  std::uint64_t request = 0;
+  std::int64_t ordinal = 0;
+  std::string name = {};  // for messages
+  bool operator==(const ConnectedNode&) const = default;
+};
+
 struct KeptNodes {
   // Name the machine and the program to which alone the nodes are of use.
   std::string host = {};
@@ -35,7 +43,7 @@ struct KeptNodes {
   std::string jobs = {};                    // the name that is common to all jobs
   std::vector<KeptRequest> requests = {};   // that have nodes, or wait for them
   std::vector<NodeProcess> processes = {};  // see Provider::processes()
-  std::uint64_t connected = 0;              // nodes
+  std::vector<ConnectedNode> connected = {};
   // Numbers that are in use; further ones follow.
   std::uint64_t last_request = 0;
   std::uint64_t last_node = 0;
