@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cadre/tune.h"
@@ -21,6 +24,8 @@ constexpr std::int64_t kNodes = 2;
 struct Settings {
   std::int64_t trials = 200;
   std::int64_t reports = 20'000;  // in all
+  std::int64_t workers = 1000;
+  std::int64_t agents = 50;
   std::int64_t simulated_trials = 50'000;
   std::int64_t simulated_nodes = 10'000;
   std::int64_t rounds = 3;
@@ -41,7 +46,9 @@ void compare(const Settings& settings, std::int64_t trials, std::int64_t reports
   std::vector<double> here;
   std::vector<double> nodes;
   std::vector<double> ratios;
+  std::vector<double> cpu_ratios;
   for (std::int64_t round = 0; round < settings.rounds; ++round) {
+    double controller_cpu_s = 0;
     const auto measured = [&](std::int64_t on) {
       const std::string name = fmt::format("{}_trials_{}_{}", trials, on > 0 ? "on_nodes" : "here", round);
       const Run run = run_experiment({.trainable = fn<report_so_often>,
@@ -51,17 +58,121 @@ void compare(const Settings& settings, std::int64_t trials, std::int64_t reports
                                       .slots = slots,
                                       .nodes = on});
       cpu_s += run.usage.cpu_s;
+      controller_cpu_s = run.controller_cpu_s;
       return run.wall_s;
     };
     here.push_back(measured(0));
+    const double cpu_here_s = controller_cpu_s;
     nodes.push_back(measured(kNodes));
     ratios.push_back(nodes.back() / here.back());
+    cpu_ratios.push_back(controller_cpu_s / cpu_here_s);
   }
   const double ratio = median(ratios);
-  print_line("cluster", {{"trials", trials}, {"reports", reports}, {"slots", slots}, {"nodes", kNodes}}, median(nodes),
-             cpu_s, {{"here_s", median(here)}, {"nodes_s", median(nodes)}, {"ratio", ratio}},
-             {{.name = figure, .value = ratio, .unit = "", .budget = Budget::at_most(limit), .ratio = ratio}});
+  std::vector<Figure> figures{
+      {.name = figure, .value = ratio, .unit = "", .budget = Budget::at_most(limit), .ratio = ratio}};
+  const double cpu_ratio = median(cpu_ratios);
+  if (reports > 0)
+    figures.push_back({.name = figure + ": the controller's CPU",
+                       .value = cpu_ratio,
+                       .unit = "",
+                       .budget = Budget::at_most(1.25),
+                       .ratio = cpu_ratio});
+  print_line(
+      "cluster", {{"trials", trials}, {"reports", reports}, {"slots", slots}, {"nodes", kNodes}}, median(nodes), cpu_s,
+      {{"here_s", median(here)}, {"nodes_s", median(nodes)}, {"ratio", ratio}, {"controller_cpu_ratio", cpu_ratio}},
+      figures);
 }
+
+// ---- Many workers
+
+constexpr const char* kBegunFile = "begun";      // beside the experiments; each trial that is there appends a byte
+constexpr const char* kLatencies = "latencies";  // of a trial's reports, in seconds, after the times of first and last
+
+// Waits until all trials are there, then reports so often.
+void report_together(const Config& config) {
+  const auto reports = config.get<std::int64_t>("reports");
+  const std::filesystem::path begun = config.get<std::string>("begun");
+  std::ofstream(begun, std::ios::app) << '.' << std::flush;
+  while (std::filesystem::file_size(begun) < static_cast<std::uintmax_t>(config.get<std::int64_t>("trials")))
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::vector<double> latencies;
+  const double first = now_seconds();
+  for (std::int64_t i = 1; i <= reports; ++i) {
+    const double before = now_seconds();
+    tune::report({{"loss", 1 / static_cast<double>(i)}, {"accuracy", 1e-5 * static_cast<double>(i)}, {"epoch", i}});
+    latencies.push_back(now_seconds() - before);
+  }
+  std::ofstream file(tune::get_context().get_trial_dir() / kLatencies);
+  file.precision(17);
+  file << first << ' ' << now_seconds();
+  for (const double latency : latencies) file << ' ' << latency;
+}
+
+struct Together {
+  double reports_per_s = 0;  // while all trials report
+  double p99_s = 0;          // of the durations of report()
+};
+
+Together report_from(const Settings& settings, const std::string& name, std::int64_t trials, std::int64_t nodes) {
+  const std::filesystem::path begun = settings.storage_path / (name + "_" + kBegunFile);
+  const std::int64_t each = std::max<std::int64_t>(1, settings.reports / trials);
+  const Run run =
+      run_experiment({.trainable = fn<report_together>,
+                      .options = {.param_space = {{"reports", each}, {"trials", trials}, {"begun", begun.string()}},
+                                  .tune_config = {.num_samples = trials},
+                                  .run_config = {.name = name, .storage_path = settings.storage_path}},
+                      .slots = trials,
+                      .nodes = nodes});
+  std::vector<double> all;
+  double first = now_seconds();
+  double last = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(run.directory)) {
+    std::ifstream file(entry.path() / kLatencies);
+    double began = 0;
+    double ended = 0;
+    if (!(file >> began >> ended)) continue;
+    first = std::min(first, began);
+    last = std::max(last, ended);
+    for (double latency = 0; file >> latency;) all.push_back(latency);
+  }
+  const auto count = static_cast<double>(all.size());
+  return {.reports_per_s = count / (last - first), .p99_s = quantile(all, 0.99)};
+}
+
+// Measures reports of many workers on many agents, in turns with 16 trials on this machine.
+void compare_many(const Settings& settings) {
+  constexpr std::int64_t kHere = 16;
+  std::vector<double> here;
+  std::vector<double> nodes;
+  std::vector<double> ratios;
+  std::vector<double> p99;
+  for (std::int64_t round = 0; round < settings.rounds; ++round) {
+    here.push_back(report_from(settings, fmt::format("together_here_{}", round), kHere, 0).reports_per_s);
+    const Together many =
+        report_from(settings, fmt::format("together_on_nodes_{}", round), settings.workers, settings.agents);
+    nodes.push_back(many.reports_per_s);
+    p99.push_back(many.p99_s);
+    ratios.push_back(here.back() / nodes.back());
+  }
+  const double ratio = median(ratios);
+  print_line("cluster", {{"workers", settings.workers}, {"agents", settings.agents}, {"reports", settings.reports}}, 0,
+             0,
+             {{"here_reports_per_s", median(here)},
+              {"nodes_reports_per_s", median(nodes)},
+              {"p99_ms", median(p99) * 1e3},
+              {"ratio", ratio}},
+             {{.name = "reports of many workers on many agents, beside 16 trials on this machine",
+               .value = ratio,
+               .unit = "",
+               .budget = Budget::at_most(1 / 0.9),
+               .ratio = ratio},
+              {.name = "99th percentile of report() on them",
+               .value = median(p99) * 1e3,
+               .unit = "ms",
+               .budget = Budget::at_most(100)}});
+}
+
+// ---- Simulated nodes
 
 void return_on_a_node(const Config&) {}
 
@@ -111,6 +222,7 @@ void measure(const Settings& settings) {
   compare(settings, settings.trials, 0, 4, "empty trials on two nodes, beside this machine", 1.3);
   compare(settings, 1, settings.reports, kNodes, "reports of 1 trial on a node, beside this machine", 1 / 0.5);
   compare(settings, 16, settings.reports / 16, 16, "reports of 16 trials on two nodes, beside this machine", 1 / 0.6);
+  compare_many(settings);
   compare_simulated(settings);
 }
 
@@ -122,6 +234,8 @@ void add_cluster(cli::Command& program) {
       add_workload(program, "cluster", "trials on two nodes, beside this machine", settings, measure);
   workload.option("--trials", &settings->trials, "that are empty");
   workload.option("--reports", &settings->reports, "of all trials that report");
+  workload.option("--workers", &settings->workers, "that report at the same time");
+  workload.option("--agents", &settings->agents, "on which they are");
   workload.option("--simulated-trials", &settings->simulated_trials, "on nodes that are simulated");
   workload.option("--simulated-nodes", &settings->simulated_nodes, "that come and go");
   workload.option("--rounds", &settings->rounds, "in turns, of which the medians count");

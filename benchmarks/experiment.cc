@@ -1,8 +1,21 @@
 #include "experiment.h"
 
+#include <ctime>
+
 #include "parts.h"
 
 namespace cadre::bench {
+
+namespace {
+
+// Returns the CPU time that all threads of this process have taken.
+double own_cpu_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+}  // namespace
 
 void init_with_slots(std::int64_t slots, std::int64_t nodes) {
   const std::int64_t slots_each = nodes > 0 ? (slots + nodes - 1) / nodes : slots;
@@ -25,12 +38,17 @@ Run run_experiment(const Setup& setup) {
     options.run_config.verbose = 0;
     tune::Tuner tuner(setup.trainable, std::move(options));
     const Stopwatch stopwatch;
+    const double cpu_before = own_cpu_seconds();
     tuner.fit();
-    return Dict{{"wall_s", stopwatch.seconds()}};
+    return Dict{{"wall_s", stopwatch.seconds()}, {"controller_cpu_s", own_cpu_seconds() - cpu_before}};
   });
   const Process::Ended ended = process.wait();
+  const Config said(ended.said);
   const tune::RunConfig& run = setup.options.run_config;
-  return {Config(ended.said).get<double>("wall_s"), ended.usage, run.storage_path / run.name};
+  return {.wall_s = said.get<double>("wall_s"),
+          .controller_cpu_s = said.get<double>("controller_cpu_s"),
+          .usage = ended.usage,
+          .directory = run.storage_path / run.name};
 }
 
 Dict count(const std::filesystem::path& experiment) {

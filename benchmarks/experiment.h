@@ -23,8 +23,9 @@ struct Setup {
 };
 
 struct Run {
-  double wall_s = 0;  // duration of Tuner::fit
-  Usage usage;        // of all processes, from before cadre::init to their exit
+  double wall_s = 0;            // duration of Tuner::fit
+  double controller_cpu_s = 0;  // of the process that called it, meanwhile
+  Usage usage;                  // of all processes, from before cadre::init to their exit
   std::filesystem::path directory;
 };
 

@@ -197,9 +197,9 @@ class SmokeTest(unittest.TestCase):
                 self.assertEqual(count, validations)
 
     def test_cluster(self):
-        lines = self.lines("cluster", "--trials", 4, "--reports", 160, "--simulated-trials", 500, "--simulated-nodes", 20,
-                           "--rounds", 1)
-        self.assertEqual([line.get("trials") for line in lines], [4, 1, 16, None])
+        lines = self.lines("cluster", "--trials", 4, "--reports", 160, "--workers", 20, "--agents", 3,
+                           "--simulated-trials", 500, "--simulated-nodes", 20, "--rounds", 1)
+        self.assertEqual([line.get("trials") for line in lines], [4, 1, 16, None, None])
         for line in lines:
             self.assertGreater(line["ratio"], 0)
 

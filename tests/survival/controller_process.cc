@@ -19,7 +19,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "base/clock.h"
 #include "base/file_descriptor.h"
 #include "cadre/init.h"
 #include "support/temporary_directory.h"
@@ -222,8 +221,7 @@ void run_if_controller(int argc, char** argv) {
 void run_controller(const ControllerOptions& options, int argc, char** argv) {
   run_controller([&] {
     enter_network();
-    if (options.nodes > 0 || std::getenv(worker::cluster_variable) != nullptr)  // agents have that of their controller
-      ::setenv(kLifeVariable, fmt::format("{} {:.6f}", ::getpid(), base::wall_seconds()).c_str(), 0);
+    if (options.nodes > 0 || std::getenv(worker::cluster_variable) != nullptr) ::setenv(kClaimVariable, "1", 1);
     cadre::init(argc, argv, {.num_cpus = options.slots, .cluster = cluster_of(options)});
     make_tuner(options).fit();
   });

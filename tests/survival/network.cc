@@ -73,13 +73,18 @@ bool has_ended(const base::FileDescriptor& process) {
   return !process || ::poll(&ready, 1, 0) != 0;
 }
 
-// Reads a line without its end; at most a few seconds.
+// Reads a line without its end; at most a few seconds. A process that is stopped meanwhile has its call interrupted,
+// because it has a timeout.
 std::string read_line(const base::FileDescriptor& socket) {
   const timeval most{.tv_sec = 10, .tv_usec = 0};
   ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
   std::string line;
-  for (char c = 0; ::read(socket.get(), &c, 1) == 1 && c != '\n';) line += c;
-  return line;
+  for (char c = 0;;) {
+    const ssize_t count = ::read(socket.get(), &c, 1);
+    if (count < 0 && errno == EINTR) continue;
+    if (count != 1 || c == '\n') return line;
+    line += c;
+  }
 }
 
 void send_at_once(const base::FileDescriptor& socket) {

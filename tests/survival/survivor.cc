@@ -28,7 +28,7 @@ namespace {
 constexpr const char* kStateFile = "state";
 constexpr const char* kWitnessFile = "witness";
 constexpr const char* kRunsTwiceFile = "runs_twice";
-constexpr const char* kLifeFile = "life";
+constexpr const char* kClaimFile = "claim";
 constexpr auto kTimeToDie = std::chrono::seconds(1);  // for a process that was killed
 
 class CountsResults final : public tune::Callback {
@@ -74,24 +74,17 @@ void bear_witness(const fs::path& trial, std::int64_t attempt, std::int64_t step
   append_line(trial / kWitnessFile, fmt::format("{} {}", attempt, step));
 }
 
-// Keeps the trial for this process until it ends, on nodes. Bears witness if another process of the trial runs that the
-// same controller has started. Of those of its predecessor a controller knows nothing, and one that was killed a moment
-// ago may take a while to end.
+// Keeps the trial for this process until it ends, on nodes. Bears witness if another process of the trial runs, of this
+// controller or of one before. A process that was killed a moment ago may take a while to end.
 void claim(const fs::path& trial, std::int64_t attempt) {
-  const char* const life = std::getenv(kLifeVariable);
-  if (life == nullptr) return;
-  const std::string path = trial / kLifeFile;
+  if (std::getenv(kClaimVariable) == nullptr) return;
+  const std::string path = trial / kClaimFile;
   const long fd = ::syscall(SYS_openat, AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   const auto until = std::chrono::steady_clock::now() + kTimeToDie;
   while (::syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) != 0) {
-    if (std::chrono::steady_clock::now() >= until) {
-      if (test_support::content_of(path) == life) append_line(trial / kRunsTwiceFile, std::to_string(attempt));
-      return;
-    }
+    if (std::chrono::steady_clock::now() >= until) return append_line(trial / kRunsTwiceFile, std::to_string(attempt));
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  ::syscall(SYS_ftruncate, fd, 0);
-  if (::syscall(SYS_write, fd, life, std::strlen(life)) < 0) throw std::runtime_error("cannot write " + path);
 }
 
 void report(const State& state, const Config& config) {

@@ -69,9 +69,9 @@ struct Witness {
   auto operator<=>(const Witness&) const = default;
 };
 std::vector<Witness> read_witnesses(const std::filesystem::path& trial);
-// Returns true if two processes of the trial ran at the same time, on nodes of the same controller, which has
-// kLifeVariable set to something that no other controller has.
-inline constexpr const char* kLifeVariable = "CADRE_TEST_LIFE";
+// Returns true if two processes of the trial ran at the same time, which is seen on nodes, whose processes have
+// kClaimVariable set.
+inline constexpr const char* kClaimVariable = "CADRE_TEST_CLAIM";
 bool has_run_twice(const std::filesystem::path& trial);
 std::int64_t last_step(const std::filesystem::path& trial);  // step of the last witness; 0: none
 
