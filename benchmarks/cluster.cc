@@ -26,6 +26,7 @@ struct Settings {
   std::int64_t reports = 20'000;  // in all
   std::int64_t workers = 1000;
   std::int64_t agents = 50;
+  std::int64_t reports_each = 300;
   std::int64_t simulated_trials = 50'000;
   std::int64_t simulated_nodes = 10'000;
   std::int64_t rounds = 3;
@@ -115,7 +116,7 @@ struct Together {
 
 Together report_from(const Settings& settings, const std::string& name, std::int64_t trials, std::int64_t nodes) {
   const std::filesystem::path begun = settings.storage_path / (name + "_" + kBegunFile);
-  const std::int64_t each = std::max<std::int64_t>(1, settings.reports / trials);
+  const std::int64_t each = std::max<std::int64_t>(1, settings.workers * settings.reports_each / trials);
   const Run run =
       run_experiment({.trainable = fn<report_together>,
                       .options = {.param_space = {{"reports", each}, {"trials", trials}, {"begun", begun.string()}},
@@ -155,7 +156,8 @@ void compare_many(const Settings& settings) {
     ratios.push_back(here.back() / nodes.back());
   }
   const double ratio = median(ratios);
-  print_line("cluster", {{"workers", settings.workers}, {"agents", settings.agents}, {"reports", settings.reports}}, 0,
+  print_line("cluster",
+             {{"workers", settings.workers}, {"agents", settings.agents}, {"reports_each", settings.reports_each}}, 0,
              0,
              {{"here_reports_per_s", median(here)},
               {"nodes_reports_per_s", median(nodes)},
@@ -236,6 +238,7 @@ void add_cluster(cli::Command& program) {
   workload.option("--reports", &settings->reports, "of all trials that report");
   workload.option("--workers", &settings->workers, "that report at the same time");
   workload.option("--agents", &settings->agents, "on which they are");
+  workload.option("--reports-each", &settings->reports_each, "of each of these");
   workload.option("--simulated-trials", &settings->simulated_trials, "on nodes that are simulated");
   workload.option("--simulated-nodes", &settings->simulated_nodes, "that come and go");
   workload.option("--rounds", &settings->rounds, "in turns, of which the medians count");

@@ -197,7 +197,7 @@ class SmokeTest(unittest.TestCase):
                 self.assertEqual(count, validations)
 
     def test_cluster(self):
-        lines = self.lines("cluster", "--trials", 4, "--reports", 160, "--workers", 20, "--agents", 3,
+        lines = self.lines("cluster", "--trials", 4, "--reports", 160, "--workers", 20, "--agents", 3, "--reports-each", 8,
                            "--simulated-trials", 500, "--simulated-nodes", 20, "--rounds", 1)
         self.assertEqual([line.get("trials") for line in lines], [4, 1, 16, None, None])
         for line in lines:

@@ -19,6 +19,7 @@
 #include "channel/codec.h"
 #include "channel/frame.h"
 #include "channel/kj.h"
+#include "channel/patience.h"
 
 namespace cadre::channel {
 namespace {
@@ -26,7 +27,7 @@ namespace {
 using FdObserver = kj::UnixEventPort::FdObserver;
 
 // A worker that only reports has its next report ready this soon after an answer. Waking a CPU costs about as much.
-constexpr std::chrono::nanoseconds answer_patience = std::chrono::microseconds(50);
+constexpr std::chrono::nanoseconds longest_poll = std::chrono::microseconds(50);
 
 // kj ignores SIGPIPE in the whole process for its own writes. Cadre's writes use MSG_NOSIGNAL, and the user's program
 // may rely on SIGPIPE (`program | head`), so its handler is restored.
@@ -135,7 +136,7 @@ class Loop::Implementation {
   void write(Connection& connection, std::span<const std::byte> frame);
   void write_later(Connection& connection, std::span<const std::byte> bytes);
   static std::size_t write_now(Connection& connection, std::span<const std::byte> bytes);
-  void poll(std::chrono::nanoseconds patience);
+  void poll(std::chrono::steady_clock::time_point end);
   void sleep(std::optional<std::chrono::nanoseconds> timeout);
   void keep(std::exception_ptr failure);
   OnFailure keep_failure();
@@ -156,6 +157,7 @@ class Loop::Implementation {
   ConnectionId last_id_ = 0;
   Bytes frame_;
   std::exception_ptr failure_;
+  Patience patience_{longest_poll};
   bool turning_ = false;
   int draining_ = 0;           // calls of drain() that have not returned
   bool happened_ = false;      // since the last turn
@@ -314,21 +316,23 @@ void Loop::Implementation::turn(std::optional<std::chrono::nanoseconds> timeout)
     std::fputs("cadre: a turn of the event loop was asked for inside one of its callbacks\n", stderr);
     std::abort();
   }
-  poll(std::exchange(expects_soon_, false) ? answer_patience : std::chrono::nanoseconds::zero());
+  const bool expects_soon = std::exchange(expects_soon_, false);
+  const auto begin = std::chrono::steady_clock::now();
+  poll(begin + (expects_soon ? patience_.time_to_poll() : std::chrono::nanoseconds::zero()));
   const bool may_sleep = !timeout || *timeout > std::chrono::nanoseconds::zero();
   if (!happened_ && may_sleep) {
     sleep(timeout);
     scope_.poll();  // runs everything else that is ready
   }
+  if (expects_soon && (happened_ || may_sleep)) patience_.answer_took(std::chrono::steady_clock::now() - begin);
   happened_ = false;
   turning_ = false;
   forget_closed();
   rethrow();
 }
 
-// Runs the ready callbacks. If there are none, polls for up to `patience` and yields to other threads meanwhile.
-void Loop::Implementation::poll(std::chrono::nanoseconds patience) {
-  const auto end = std::chrono::steady_clock::now() + patience;
+// Runs the ready callbacks. If there are none, polls until `end` and yields to other threads meanwhile.
+void Loop::Implementation::poll(std::chrono::steady_clock::time_point end) {
   for (;;) {
     scope_.poll();
     if (happened_ || std::chrono::steady_clock::now() >= end) return;

@@ -8,25 +8,15 @@
 #include <cerrno>
 #include <chrono>
 
+#include "channel/patience.h"
+
 namespace cadre::channel {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Waking an idle CPU, especially a virtual one, costs more than most answers. So a worker polls while it waits, and
-// yields to other threads meanwhile, but only where answers usually come so soon: where many workers report at a time,
-// they would take the time of those who answer.
-class Patience {
- public:
-  bool expects_answer_soon() const { return usual_ < kLongest; }
-  void answer_took(Clock::duration time) { usual_ += (std::min<Clock::duration>(time, 4 * kLongest) - usual_) / 8; }
-
-  static constexpr Clock::duration kLongest = std::chrono::microseconds(300);
-
- private:
-  Clock::duration usual_ = Clock::duration(0);
-};
+constexpr Clock::duration kLongestPoll = std::chrono::microseconds(300);
 
 ssize_t poll_for_bytes(int connection, std::span<std::byte> space, Clock::time_point end) {
   for (;;) {
@@ -37,9 +27,9 @@ ssize_t poll_for_bytes(int connection, std::span<std::byte> space, Clock::time_p
 }
 
 ssize_t receive_soon(int connection, std::span<std::byte> space, void (*when_idle)()) {
-  static thread_local Patience patience;
+  static thread_local Patience patience(kLongestPoll);
   const auto begin = Clock::now();
-  ssize_t got = poll_for_bytes(connection, space, patience.expects_answer_soon() ? begin + Patience::kLongest : begin);
+  ssize_t got = poll_for_bytes(connection, space, begin + patience.time_to_poll());
   if (got < 0 && errno == EAGAIN) {
     constexpr int idle_ms = 100;
     pollfd ready{connection, POLLIN, 0};

@@ -16,6 +16,7 @@
 #include "store/experiment_store.h"
 #include "store/read_store.h"
 #include "store/run_directory.h"
+#include "store/segment.h"
 #include "train/capacity.h"
 #include "train/controller.h"
 #include "train/options.h"
@@ -175,8 +176,10 @@ Result Trainer::run() {
                 : control::begin(directory, place, store::training_run_tenant, write_objects, loop_.name, described);
 
   Run run(options_, parent != nullptr);
-  const std::unique_ptr<engine::Engine> engine = worker::make_root_engine(directory);
-  if (worker::has_cluster()) require_all_resources();
+  const bool has_ended = restored_ && store::is_finished(directory);
+  const std::unique_ptr<engine::Engine> engine =
+      has_ended ? worker::make_idle_engine() : worker::make_root_engine(directory);
+  if (worker::has_cluster() && !has_ended) require_all_resources();
   RunConsole console(directory, config, engine->now());
   Controller controller(description, directory, run, session.store, *engine, console, parent, session.publication);
   if (restored_) {

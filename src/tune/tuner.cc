@@ -17,6 +17,7 @@
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
 #include "store/run_directory.h"
+#include "store/segment.h"
 #include "tune/controller.h"
 #include "tune/description.h"
 #include "tune/functions.h"
@@ -181,13 +182,16 @@ ResultGrid Tuner::run() {
   RunningTime running_time;
   Console console(experiment, running_time, directory.string(), options_.tune_config,
                   view::host_shows_progress() ? 0 : run.verbose, run.log_to_driver);
-  const std::unique_ptr<engine::Engine> engine = worker::make_root_engine(directory);
-  if (worker::has_cluster()) require_room(trainable_);
+  const auto errored = errored_of(restore_.value_or(RestoreOptions()));
+  const bool has_ended = restore_ && errored == ControllerStarted::Errored::leave && store::is_finished(directory);
+  const std::unique_ptr<engine::Engine> engine =
+      has_ended ? worker::make_idle_engine() : worker::make_root_engine(directory);
+  if (worker::has_cluster() && !has_ended) require_room(trainable_);
   Controller controller({.experiment_name = session.name(),
                          .directory = directory,
                          .trainable = trainable_,
                          .options = options_,
-                         .errored = errored_of(restore_.value_or(RestoreOptions())),
+                         .errored = errored,
                          .allow_divergence = restore_ && restore_->allow_divergence,
                          .publication = session.publication},
                         experiment, running_time, store, *engine, console);

@@ -12,6 +12,7 @@
 #include "engine/cluster/agent.h"
 #include "engine/cluster/cluster_engine.h"
 #include "engine/cluster/lease.h"
+#include "engine/forwarding_engine.h"
 #include "engine/local/fork_server.h"
 #include "engine/local/local_engine.h"
 #include "resources/gpu_kinds.h"
@@ -135,6 +136,18 @@ std::vector<std::string> own_command(int argc, char** argv) {
   return command;
 }
 
+// For a run that has ended.
+class IdleEngine final : public engine::ForwardingEngine {
+ public:
+  explicit IdleEngine(std::unique_ptr<engine::Engine> inner) : ForwardingEngine(*inner), inner_(std::move(inner)) {}
+  void start(engine::WorkerId, const engine::WorkerSpec&) override {
+    throw EngineError("a run that has ended was to start a worker: that is a mistake in Cadre");
+  }
+
+ private:
+  std::unique_ptr<engine::Engine> inner_;
+};
+
 // Nodes that wait for the run in the directory are better than those that this process has had so far.
 engine::cluster::ClusterEngine& nodes_of(Process& process, const std::filesystem::path& directory = {}) {
   if (process.nodes != nullptr && engine::cluster::has_kept_nodes(directory) && process.nodes->claim())
@@ -201,6 +214,8 @@ std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& di
   if (process.cluster) return std::make_unique<engine::cluster::Lease>(nodes_of(process, directory), directory);
   return std::make_unique<engine::local::LocalEngine>(*process.server, process.resources);
 }
+
+std::unique_ptr<engine::Engine> make_idle_engine() { return std::make_unique<IdleEngine>(make_further_engine()); }
 
 std::unique_ptr<engine::Engine> make_further_engine() {
   Process& process = initialised_process();

@@ -18,6 +18,10 @@ namespace cadre::worker {
 // that continues the run if this one is killed finds them; empty: nobody finds them.
 std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& directory = {});
 
+// Returns an engine for a run that has ended, which starts no worker: no nodes are requested for it. Throws EngineError
+// as above, but not for another engine in use.
+std::unique_ptr<engine::Engine> make_idle_engine();
+
 // Returns an engine for workers of the same process tree beside those of the root engine, which may be in use, and of
 // other further engines. Its resources are the same, and are not accounted together. Throws EngineError as above, but
 // not for another engine in use.

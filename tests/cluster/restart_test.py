@@ -174,6 +174,11 @@ class ProcessesTest(RestartTest):
         self.expect_no_agents()
         self.finish(self.start(cluster))
 
+    def test_a_run_that_has_ended_requests_no_nodes(self):
+        self.finish(self.start(self.cluster_file()))
+        unreachable = self.cluster_file("unreachable.json", addresses=["192.0.2.1"])  # agents never connect
+        self.assertEqual(self.finish(self.start(unreachable)), "")
+
     def test_fewer_nodes_are_wanted(self):
         agents, _ = self.start_and_kill(self.cluster_file())
         process = self.start(self.cluster_file("fewer.json", nodes=1))

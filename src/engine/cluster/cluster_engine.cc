@@ -40,7 +40,6 @@ constexpr auto kRedial = 2s;
 constexpr auto kTimeToLeave = 5s;  // for agents
 constexpr auto kTimeToEnd = 10s;   // for workers
 constexpr auto kTimeToGiveBack = 10s;
-constexpr auto kAnswerPatience = 100us;
 constexpr auto kOthersMayCome = 1s;
 // An agent that is cut off from a controller that was killed has ended its workers by then.
 constexpr auto kWorkersHaveEnded = 25s;
@@ -673,15 +672,19 @@ void ClusterEngine::dismiss(Member& member) {
   member.is_draining = false;
 }
 
-// Polls for as long as workers need that only report, as channel::Loop does; returns true if something has arrived.
-bool ClusterEngine::poll(std::optional<std::chrono::nanoseconds> timeout) {
-  const TimePoint end = Clock::now() + (timeout ? std::min<std::chrono::nanoseconds>(*timeout, kAnswerPatience)
-                                                : std::chrono::nanoseconds(kAnswerPatience));
-  do {
-    if (poller_.wait(0ns)) return true;
-    ::sched_yield();
-  } while (Clock::now() < end);
-  return false;
+// Waits until something has arrived. Polls first, as channel::Loop does, if workers were told something.
+void ClusterEngine::wait_for_arrivals(std::optional<std::chrono::nanoseconds> timeout) {
+  if (!std::exchange(expects_soon_, false)) {
+    poller_.wait(timeout);
+    return;
+  }
+  const TimePoint begin = Clock::now();
+  const TimePoint end =
+      begin + std::min<std::chrono::nanoseconds>(timeout.value_or(patience_.longest()), patience_.time_to_poll());
+  bool has_arrived = poller_.wait(0ns);
+  for (; !has_arrived && Clock::now() < end; has_arrived = poller_.wait(0ns)) ::sched_yield();
+  if (!has_arrived) has_arrived = poller_.wait(timeout);
+  if (has_arrived || !timeout || *timeout > 0ns) patience_.answer_took(Clock::now() - begin);
 }
 
 void ClusterEngine::turn(std::optional<std::chrono::nanoseconds> timeout) {
@@ -690,7 +693,7 @@ void ClusterEngine::turn(std::optional<std::chrono::nanoseconds> timeout) {
     const std::chrono::nanoseconds left = std::max<std::chrono::nanoseconds>(*deadline - Clock::now(), 0ns);
     timeout = timeout ? std::min(*timeout, left) : left;
   }
-  if (!std::exchange(expects_soon_, false) || !poll(timeout)) poller_.wait(timeout);
+  wait_for_arrivals(timeout);
   handle_time(Clock::now());
   if (is_keeping_due_) keep();
 }

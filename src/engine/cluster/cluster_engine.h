@@ -17,6 +17,7 @@
 #include "base/file_descriptor.h"
 #include "base/pulse.h"
 #include "channel/link.h"
+#include "channel/patience.h"
 #include "channel/poller.h"
 #include "channel/tls.h"
 #include "engine/cluster/dialler.h"
@@ -139,7 +140,7 @@ class ClusterEngine final : public Engine {
   void handle_time(TimePoint now);
   void dismiss(Member& member);
   void flush();
-  bool poll(std::optional<std::chrono::nanoseconds> timeout);
+  void wait_for_arrivals(std::optional<std::chrono::nanoseconds> timeout);
   void turn(std::optional<std::chrono::nanoseconds> timeout);
 
   std::unique_ptr<Provider> provider_;
@@ -181,7 +182,8 @@ class ClusterEngine final : public Engine {
   NodeId last_node_ = 0;
   bool woken_ = false;
   bool expects_soon_ = false;  // true: a worker was told something since the last turn
-  bool is_leaving_ = false;    // true: all nodes are given back, and none is asked for
+  channel::Patience patience_{std::chrono::microseconds(100)};
+  bool is_leaving_ = false;  // true: all nodes are given back, and none is asked for
   std::atomic<bool> claimed_ = false;
   channel::Bytes bytes_ = {};
   base::Pulse pulse_;
