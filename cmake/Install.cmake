@@ -56,6 +56,18 @@ if(TARGET cadre_tls)  # beside the shared library, or where programs with the ar
   install(TARGETS cadre_tls COMPONENT tune
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}$<$<NOT:$<BOOL:${CADRE_SHARED}>>:/cadre>")
 endif()
+if(TARGET cadre_tls AND NOT CADRE_SHARED)  # OpenSSL is inside, whose licence must go with it
+  find_file(CADRE_LICENCE_openssl NAMES LICENSE.txt LICENSE copyright NO_CMAKE_FIND_ROOT_PATH NO_DEFAULT_PATH
+    PATHS "${OPENSSL_ROOT_DIR}" "${OPENSSL_ROOT_DIR}/share" /usr/share PATH_SUFFIXES doc/openssl licenses/openssl doc/libssl-dev)
+  mark_as_advanced(CADRE_LICENCE_openssl)
+  if(CADRE_LICENCE_openssl)
+    install(FILES "${CADRE_LICENCE_openssl}" RENAME openssl.txt DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libcadre-dev"
+      COMPONENT tune)
+  else()
+    message(WARNING "OpenSSL's licence was not found, so what is installed lacks it: name the file with \
+-DCADRE_LICENCE_openssl=<file>.")
+  endif()
+endif()
 cadre_install_licence(tune libcadre-dev)
 
 # Without the archive a project compiles the sources.

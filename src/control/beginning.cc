@@ -11,6 +11,7 @@
 #include "publish/restore.h"
 #include "store/experiment_reader.h"
 #include "store/read_store.h"
+#include "worker/root_engine.h"
 
 namespace cadre::control {
 namespace fs = std::filesystem;
@@ -82,6 +83,15 @@ Session resume(const fs::path& directory) {
   store::ExperimentLock lock(directory);
   auto publication = publish::Publication::resume(directory);
   return {directory, std::move(lock), std::move(publication), store::ExperimentStore::open(directory)};
+}
+
+std::unique_ptr<engine::Engine> make_engine(const Session& session, const store::Tenant& tenant, IfExists if_exists,
+                                            bool has_ended) {
+  try {
+    return has_ended ? worker::make_idle_engine() : worker::make_root_engine(session.directory);
+  } catch (const Interrupted&) {
+    throw_interrupted(session, tenant, if_exists);
+  }
 }
 
 void throw_interrupted(const Session& session, const store::Tenant& tenant, IfExists if_exists) {

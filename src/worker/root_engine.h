@@ -14,7 +14,7 @@ namespace cadre::worker {
 // worker with the resources for its own workers. Only one can exist at a time. Throws EngineError if cadre::init was
 // not called in this process, if this is a worker that may not start workers, or if another engine is in use.
 //
-// With a cluster waits for its nodes. `directory`: that of the run, whose lock this process holds, so that the process
+// With a cluster waits for its nodes; throws Interrupted after a signal to end meanwhile. `directory`: that of the run, whose lock this process holds, so that the process
 // that continues the run if this one is killed finds them; empty: nobody finds them.
 std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& directory = {});
 

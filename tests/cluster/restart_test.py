@@ -304,6 +304,23 @@ class JobsTest(SlurmTest):
         self.finish(second)
         self.expect_nothing_left()
 
+    def test_ctrl_c_in_the_queue_gives_the_place_back(self):
+        self.cluster.run("ctl", ["sbatch", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap=sleep 600"])
+        wait_until(lambda: "RUNNING" in self.jobs().values(), "the nodes are taken")
+        before = self.jobs()
+        first = self.start(self.command(), CADRE_CLUSTER=self.cluster_file(nodes=1))
+        wait_until(lambda: len(self.jobs()) == 2, "it is in the queue")
+        os.kill(self.controller(), signal.SIGINT)
+        _, errors = first.communicate(timeout=DEADLINE_S)
+        self.assertEqual(first.returncode, 128 + signal.SIGINT, errors)
+        self.assertIn("the experiment population was interrupted, and everything that was reported is saved", errors)
+        self.assertIn("Tuner::restore", errors)
+        self.assertEqual(self.jobs(), before)
+        self.assertFalse((self.experiment() / KEPT).exists())
+        self.cluster.run("ctl", ["scancel", *before])
+        self.finish(self.start(self.command(), CADRE_CLUSTER=self.cluster_file(nodes=1)))
+        self.expect_nothing_left()
+
     def test_jobs_that_nobody_claims_are_cancelled(self):
         wanted = {"name": "trial", "nodes": 2}
         late = {"name": "late", "nodes": 1, "options": {"begin": "now+1hour"}}  # its job ends only if it is cancelled

@@ -64,6 +64,11 @@ class DebianTest(InstallationTest):
                 self.assertTrue((self.prefix.parent / FILES[package]).exists())
         self.assertEqual(len(summaries), len(FILES))
 
+    def test_openssls_licence_is_beside_the_library_that_contains_it(self):
+        self.assertTrue(list((self.prefix / "lib").rglob("libcadre_tls.so")))
+        licence = (self.prefix / "share" / "doc" / "libcadre-dev" / "openssl.txt").read_text(encoding="utf-8")
+        self.assertIn("Apache", licence)
+
     def test_dependencies_are_the_libraries_that_are_linked(self):
         depends = {package: {name.split(" ")[0] for name in self.field(package, "Depends").split(", ")} for package in FILES}
         self.assertLessEqual({"libc6", "libsqlite3-0", "libstdc++6"}, depends["cadre"])

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -28,7 +29,9 @@
 #include "base/machine.h"
 #include "cadre/error.h"
 #include "cadre/stored.h"
+#include "channel/frame.h"
 #include "channel/tls.h"
+#include "channel/worker_end.h"
 #include "engine/cluster/agent.h"
 #include "engine/cluster/dialler.h"
 #include "engine/cluster/handshake.h"
@@ -58,6 +61,7 @@ using engine::conformance::Listener;
 using engine::conformance::report;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using namespace std::chrono_literals;
 
@@ -118,6 +122,13 @@ Nodes make_nodes(std::int64_t count, std::chrono::seconds patience = 30s) {
                                               .patience = patience}),
       kept};
 }
+
+[[maybe_unused]] const bool sends_noise = entry("sends noise in a frame", [](channel::WorkerEnd&, const Value&) {
+  std::array<std::uint32_t, 18> frame{channel::frame_magic, 64};
+  std::ranges::fill(frame.begin() + 2, frame.end(), 0x78787878U);
+  if (::write(connection_descriptor(), frame.data(), sizeof frame) != sizeof frame) ::abort();
+  for (;;) ::pause();
+});
 
 // Two nodes of this machine or, with CADRE_TEST_CLUSTER, of that cluster (tests/cluster/nodes_test.py).
 std::unique_ptr<ClusterEngine> make_two_nodes() {
@@ -187,9 +198,10 @@ class ClusterEngineTest : public ::testing::Test {
   explicit ClusterEngineTest(std::chrono::seconds patience = 30s) : nodes(make_nodes(2, patience)) {}
 
   // Starts a worker on the first or second node.
-  WorkerId start(std::size_t node, List script) {
+  WorkerId start(std::size_t node, List script) { return start(node, "conformance", Value(std::move(script))); }
+  WorkerId start(std::size_t node, const char* function, Value payload) {
     const WorkerId worker = ++last_worker_;
-    nodes.engine->start(worker, {.assignment = {"conformance", Value(std::move(script))},
+    nodes.engine->start(worker, {.assignment = {function, std::move(payload)},
                                  .node = nodes.engine->nodes().at(node).id,
                                  .directory = directories.make_directory()});
     heard.started.insert(worker);
@@ -339,6 +351,21 @@ TEST_F(ClusterEngineTest, AMessageOfManyMegabytesArrives) {
   nodes.engine->kill(large);  // it does not know that step, and hangs
   ASSERT_TRUE(heard.until_all_exited());
   EXPECT_EQ(heard.exit(large).value, SIGKILL);
+}
+
+// Agents do not look into messages: the controller finds that these are none.
+TEST_F(ClusterEngineTest, AWorkerThatSendsNoiseIsKilledWithACauseAndOthersGoOn) {
+  const WorkerId other = start(0, many_reports(2000));
+  for (const char* const noise : {"sends noise in a frame", "babbles"}) {
+    const WorkerId worker = start(0, noise, Value());
+    ASSERT_TRUE(heard.until([&] { return !heard[worker].exits.empty(); }));
+    EXPECT_EQ(heard.exit(worker).value, SIGKILL) << noise;
+    EXPECT_THAT(heard.exit(worker).detail, Not(IsEmpty())) << noise;
+    EXPECT_THAT(heard[worker].reports, IsEmpty()) << noise;
+  }
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard[other].reports.size(), 2000U);
+  EXPECT_EQ(heard.exit(other), engine::conformance::exited_with_0);
 }
 
 class ImpatientEngine : public ClusterEngineTest {

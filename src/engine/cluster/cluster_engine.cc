@@ -27,6 +27,7 @@
 #include "cadre/version.h"
 #include "channel/codec.h"
 #include "engine/cluster/agent.h"
+#include "engine/interrupts.h"
 
 namespace cadre::engine::cluster {
 namespace {
@@ -297,11 +298,13 @@ void ClusterEngine::await_nodes() {
   const TimePoint begin = Clock::now();
   const bool continues = !outstanding_.empty();
   const auto others_may_come = continues ? Clock::duration(0) : Clock::duration(kOthersMayCome);
+  const Interrupts interrupts(*this);  // nodes are given back then
   std::optional<TimePoint> first_came;
   std::string said;
   while (awaits_nodes() || !outstanding_.empty()) {
     take_provider_events();
     if (!refusal_.empty()) throw EngineError(fmt::format("a node cannot be had: {}", refusal_));
+    if (interrupts.signal() != 0) throw Interrupted("interrupted while nodes were awaited; they are given back");
     const TimePoint now = Clock::now();
     if (now - begin >= kWorkersHaveEnded) outstanding_.clear();
     if (!members_.empty() && !first_came) first_came = now;

@@ -50,7 +50,8 @@ class ClusterEngine final : public Engine {
   // Requests the nodes, waits until one is there, and a second longer for others; those that come later join, and one
   // whose agent ends is requested again. Nodes of an earlier process are awaited for as long as they may run its
   // workers, at most 25 s. Says on standard error what it waits for. Throws EngineError if the provider refuses, or if
-  // an agent ends before any has connected; nodes are given back then.
+  // an agent ends before any has connected, and Interrupted after a signal to end (engine/interrupts.h); nodes are given
+  // back then.
   ClusterEngine(std::unique_ptr<Provider> provider, ClusterOptions options);
   ~ClusterEngine() override;
 
