@@ -4,6 +4,7 @@ killed."""
 import json
 import os
 import pathlib
+import re
 import sqlite3
 import subprocess
 import unittest
@@ -114,6 +115,23 @@ class PopulationTest(NodesTest):
                        DEADLINE_S)
         found = self.results(self.start(self.population(4, 40, 50), CADRE_CLUSTER="slurm"))
         self.assertEqual([trial["done"] for trial in found], [40] * 4)
+
+
+class NodesCommandTest(NodesTest):
+    def nodes(self, *arguments):
+        return self.cluster.run("ctl", [str(BIN / "cadre"), "nodes", f"{self.storage}/population", *arguments], check=False)
+
+    def test_what_waits_in_the_queue_is_shown_with_slurms_reason(self):
+        self.cluster.run("ctl", ["sbatch", "--nodelist=n2", "--exclusive", "--output=/dev/null", "--wrap=sleep 600"])
+        file = self.cluster.directory / "two.json"
+        file.write_text(json.dumps({"engine": "slurm", "groups": [{"name": "trial", "nodes": 2}]}), encoding="utf-8")
+        self.start(self.population(4, 5000, 50), CADRE_CLUSTER=str(file))
+        self.wait_begun(20)
+        waiting = rig.wait_until(lambda: json.loads(self.nodes("--json").stdout)["waiting"], "a node waits", DEADLINE_S)
+        self.assertEqual([(one["group"], one["nodes"]) for one in waiting], [("trial", 1)])
+        reason = re.compile(r'waits for +1 of "trial": (Resources|Priority)')
+        rig.wait_until(lambda: reason.search(self.nodes().stdout), "Slurm's reason is shown", DEADLINE_S)
+        self.assertRegex(self.nodes().stdout, r"1 +n1 +ready +\d")
 
 
 class TimeLimitTest(NodesTest):

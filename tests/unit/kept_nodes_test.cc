@@ -117,11 +117,25 @@ TEST(KeptNodes, WithAFlippedBitAreRefusedUnlessNothingHasChanged) {
 
 TEST(KeptNodes, InANewerFormatAreRefused) {
   std::string text = to_text(some_nodes(), "1.2");
-  const std::string format = "\"format\": 1";
+  const std::string format = "\"format\": 2";
   ASSERT_THAT(text, HasSubstr(format));
-  text.replace(text.find(format), format.size(), "\"format\": 2");
+  text.replace(text.find(format), format.size(), "\"format\": 3");
   EXPECT_THAT(message_of<StorageError>([&] { parse_kept_nodes(text, "1.2"); }),
-              HasSubstr("it has format 2, and this program reads format 1"));
+              HasSubstr("it has format 3, and this program reads format 2"));
+}
+
+TEST(KeptNodes, SayWhatWaitsToReadersOfTheRun) {
+  const TemporaryDirectory directory;
+  EXPECT_EQ(read_waiting_nodes(directory.path()), std::nullopt);
+  const std::vector<WaitingNodes> waiting{
+      {.group = "train", .nodes = 3, .reason = "Resources", .expected_start = 1795741183},
+      {.group = "validate", .nodes = 1}};
+  write_kept_nodes(directory.path(), some_nodes(), waiting);
+  EXPECT_EQ(read_waiting_nodes(directory.path()), waiting);
+  EXPECT_EQ(read_kept_nodes(directory.path()), some_nodes());
+  fs::permissions(directory.path() / kNodesFile, fs::perms::all);
+  EXPECT_THAT(message_of<StorageError>([&] { read_waiting_nodes(directory.path()); }),
+              HasSubstr((directory.path() / kNodesFile).string() + ": it is no file that only this user can"));
 }
 
 // ---- Whose they are

@@ -281,11 +281,29 @@ void ClusterEngine::keep() {
   nodes.last_request = last_request_;
   nodes.last_node = last_node_;
   try {
-    write_kept_nodes(kept_in_, nodes);
+    write_kept_nodes(kept_in_, nodes, waiting());
   } catch (const StorageError& error) {
     if (!std::exchange(has_said_it_keeps_nothing_, true))
       std::fprintf(stderr, "cadre: if this process is killed, nobody finds its nodes again: %s\n", error.what());
   }
+}
+
+std::vector<WaitingNodes> ClusterEngine::waiting() const {
+  std::vector<WaitingNodes> waiting;
+  for (const auto& [id, request] : requests_) {
+    const auto is_of_it = [id](const auto& entry) { return entry.second.hello.request == id; };
+    const auto ended = ended_.find(id);
+    const std::int64_t nodes =
+        request.nodes - (ended == ended_.end() ? 0 : std::ssize(ended->second)) -
+        std::ranges::count_if(members_, [&](const auto& entry) { return is_of_it(entry) && !entry.second.has_ended; });
+    if (nodes <= 0) continue;
+    waiting.push_back({.group = request.group, .nodes = nodes});
+    if (const auto why = queued_.find(id); why != queued_.end()) {
+      waiting.back().reason = why->second.reason;
+      waiting.back().expected_start = why->second.expected_start;
+    }
+  }
+  return waiting;
 }
 
 // ---- Waiting for nodes
@@ -349,8 +367,15 @@ void ClusterEngine::watch_provider() {
 void ClusterEngine::take_provider_events() {
   for (const ProviderEvent& event : provider_->take_events()) {
     std::visit(base::Overload{
-                   [this](const Queued& queued) { queue_ = queued.reason; },
-                   [this](const Refused& refused) { cannot_have(refused.reason); },
+                   [this](const Queued& queued) {
+                     queue_ = queued.reason;
+                     queued_[queued.request] = queued;
+                     is_keeping_due_ = true;
+                   },
+                   [this](const Refused& refused) {
+                     queued_[refused.request] = {refused.request, "refused: " + refused.reason};
+                     cannot_have(refused.reason);
+                   },
                    [this](const AgentEnded& ended) { agent_ended(ended); },
                    [this](const NodeEnds& ends) { ends_[{ends.request, ends.ordinal.value_or(kAllNodes)}] = ends.at; }},
                event);

@@ -116,6 +116,7 @@ class ClusterEngine final : public Engine {
   std::string take_over(const KeptNodes& kept);
   void begin();
   void keep();
+  std::vector<WaitingNodes> waiting() const;
   void tell_how_long_to_stay(Member& member);
   std::vector<std::string> own_addresses() const;
   std::vector<Address> dialled_addresses() const;
@@ -179,10 +180,11 @@ class ClusterEngine final : public Engine {
   std::filesystem::path kept_in_ = {};
   bool is_keeping_due_ = false;
   bool has_said_it_keeps_nothing_ = false;
-  std::size_t wanted_ = 0;    // nodes
-  std::string queue_ = {};    // why the provider has no nodes yet
-  std::string refusal_ = {};  // why a node will not come
-  bool has_begun_ = false;    // true: there was a node
+  std::size_t wanted_ = 0;                       // nodes
+  std::string queue_ = {};                       // why the provider has no nodes yet
+  std::map<std::uint64_t, Queued> queued_ = {};  // the last of each request
+  std::string refusal_ = {};                     // why a node will not come
+  bool has_begun_ = false;                       // true: there was a node
   // A node to request again, because its agent has ended.
   struct Replacement {
     NodeRequest request;
