@@ -9,6 +9,7 @@ namespace cadre::cli {
 void add_ls(Command& program);
 void add_show(Command& program);
 void add_logs(Command& program);
+void add_nodes(Command& program);
 void add_best(Command& program);
 void add_importance(Command& program);
 void add_plot(Command& program);

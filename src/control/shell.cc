@@ -76,11 +76,18 @@ void Shell::resumably(const std::function<void()>& act) const {
 }
 
 bool Shell::takes_interrupt() {
-  if (interrupts_.signal() == 0 || std::exchange(told_of_interrupt_, true)) return false;
-  say(fmt::format(
-      "Interrupted by SIG{}: {} stop at their next report. Once more ends them at once; what was reported is "
-      "saved either way.",
-      ::sigabbrev_np(interrupts_.signal()), setting_.tenant.workers));
+  if (told_of_interrupt_) return false;
+  const int signal = interrupts_.signal();
+  const std::string closing = signal == 0 ? engine_.closing() : "";
+  if (signal == 0 && closing.empty()) return false;
+  told_of_interrupt_ = true;
+  if (signal == 0) interrupts_.request(SIGTERM);
+  say(signal == 0
+          ? fmt::format("Interrupted, because {}: {} stop at their next report; what was reported is saved.", closing,
+                        setting_.tenant.workers)
+          : fmt::format("Interrupted by SIG{}: {} stop at their next report. Once more ends them at once; what was "
+                        "reported is saved either way.",
+                        ::sigabbrev_np(signal), setting_.tenant.workers));
   return true;
 }
 

@@ -79,7 +79,7 @@ class Shell {
   // Returns the sequence number of the last recorded event.
   std::int64_t last_event() const { return last_event_; }
 
-  // Returns true once, when the first interrupt has arrived, and tells the user.
+  // Returns true once, when the first interrupt has arrived or the engine closes, and tells the user.
   bool takes_interrupt();
   // Returns the checkpoints that were sealed since the last call.
   std::vector<checkpoint::CheckpointId> take_sealed();

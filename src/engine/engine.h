@@ -116,6 +116,9 @@ class Engine {
   // Waits for events, at most for `timeout` (empty: without limit), and returns all events so far in the order in
   // which they happened; none after a timeout or after wake() ended the wait.
   virtual std::vector<Event> wait(std::optional<std::chrono::nanoseconds> timeout) = 0;
+  // Returns why what runs must be ended in order, as after an interrupt: all nodes go, and no others come. Empty: they
+  // do not. wait() returns when this changes.
+  virtual std::string closing() const { return {}; }
   // Ends the current wait(), or the next one. For other threads and for signal handlers.
   virtual void wake() noexcept = 0;
 

@@ -21,6 +21,7 @@ class ForwardingEngine : public Engine {
   void reply(WorkerId worker, const channel::Reply& reply) override { inner_.reply(worker, reply); }
   void kill(WorkerId worker) override { inner_.kill(worker); }
   std::vector<Event> wait(std::optional<std::chrono::nanoseconds> timeout) override { return inner_.wait(timeout); }
+  std::string closing() const override { return inner_.closing(); }
   void wake() noexcept override { inner_.wake(); }
   Clock::duration stopped() const override { return inner_.stopped(); }
   Clock::time_point now() const override { return inner_.now(); }

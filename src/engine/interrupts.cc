@@ -13,6 +13,7 @@ namespace {
 std::atomic<Interrupts*> current = nullptr;
 std::atomic<engine::Engine*> to_wake = nullptr;
 std::atomic<int> received = 0;
+std::atomic<int> requested = 0;  // by request()
 std::atomic<std::int64_t> received_ms = 0;
 
 constexpr std::int64_t kSameRequestMs = 250;
@@ -28,6 +29,7 @@ std::int64_t now_ms() {
 
 Interrupts::Interrupts(engine::Engine& engine) {
   received = 0;
+  requested = 0;
   to_wake = &engine;
   current = this;
   for (Taken& signal : signals_) {
@@ -47,9 +49,11 @@ Interrupts::~Interrupts() {
   to_wake = nullptr;
 }
 
-int Interrupts::signal() const { return received; }
+void Interrupts::request(int signal) { requested = signal; }
 
-int Interrupts::last_signal() { return received; }
+int Interrupts::signal() const { return last_signal(); }
+
+int Interrupts::last_signal() { return received != 0 ? received : requested; }
 
 void Interrupts::sleep(std::chrono::nanoseconds time) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);

@@ -23,6 +23,8 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
+  // Does what a first signal does, unless there was one. One that arrives later ends nothing yet.
+  void request(int signal);
   // Returns the first signal; 0 if there was none.
   int signal() const;
   // Returns the first signal of the last Interrupts object; 0 if there was none.

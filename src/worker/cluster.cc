@@ -29,7 +29,7 @@ using engine::cluster::NodeRequest;
 using engine::cluster::Provider;
 
 constexpr std::chrono::seconds kLeastPatience{25};
-constexpr std::chrono::seconds kMostStay{86400};
+constexpr std::chrono::seconds kMostWait{86400};
 
 struct NamedProvider {
   std::unique_ptr<Provider> provider;
@@ -148,9 +148,12 @@ std::vector<std::string> faults_of(const ClusterConfig& cluster) {
         fmt::format("cluster.patience is {:g} s; it must be at least {} s, because an agent that is cut off "
                     "ends its workers after 20 s",
                     cluster.patience.count(), kLeastPatience.count()));
-  if (!(cluster.nodes_stay.count() >= 0 && cluster.nodes_stay <= kMostStay))
-    faults.push_back(fmt::format("cluster.nodes_stay is {:g} s; it must be from 0 to {} s, a day",
-                                 cluster.nodes_stay.count(), kMostStay.count()));
+  for (const auto& [name, time] :
+       {std::pair{"nodes_stay", cluster.nodes_stay}, std::pair{"drain_before", cluster.drain_before}}) {
+    if (!(time.count() >= 0 && time <= kMostWait))
+      faults.push_back(
+          fmt::format("cluster.{} is {:g} s; it must be from 0 to {} s, a day", name, time.count(), kMostWait.count()));
+  }
   return faults;
 }
 
@@ -172,7 +175,8 @@ std::unique_ptr<engine::cluster::ClusterEngine> make_cluster(const ClusterConfig
                 .working_directory = std::filesystem::current_path(),
                 .jobs = made.jobs},
       .kept = std::move(kept),
-      .stays = directory.empty() ? std::chrono::duration<double>(0) : cluster.nodes_stay};
+      .stays = directory.empty() ? std::chrono::duration<double>(0) : cluster.nodes_stay,
+      .drain_before = cluster.drain_before};
   for (const NodeGroup& group : cluster.groups)
     options.requests.push_back({.group = group.name,
                                 .nodes = group.nodes > 0 ? group.nodes : kind.usual_nodes(),

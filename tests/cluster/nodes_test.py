@@ -4,6 +4,8 @@ killed."""
 import json
 import os
 import pathlib
+import re
+import sqlite3
 import subprocess
 import unittest
 
@@ -113,6 +115,91 @@ class PopulationTest(NodesTest):
                        DEADLINE_S)
         found = self.results(self.start(self.population(4, 40, 50), CADRE_CLUSTER="slurm"))
         self.assertEqual([trial["done"] for trial in found], [40] * 4)
+
+
+class NodesCommandTest(NodesTest):
+    def nodes(self, *arguments):
+        return self.cluster.run("ctl", [str(BIN / "cadre"), "nodes", f"{self.storage}/population", *arguments], check=False)
+
+    def test_what_waits_in_the_queue_is_shown_with_slurms_reason(self):
+        self.cluster.run("ctl", ["sbatch", "--nodelist=n2", "--exclusive", "--output=/dev/null", "--wrap=sleep 600"])
+        file = self.cluster.directory / "two.json"
+        file.write_text(json.dumps({"engine": "slurm", "groups": [{"name": "trial", "nodes": 2}]}), encoding="utf-8")
+        self.start(self.population(4, 5000, 50), CADRE_CLUSTER=str(file))
+        self.wait_begun(20)
+        waiting = rig.wait_until(lambda: json.loads(self.nodes("--json").stdout)["waiting"], "a node waits", DEADLINE_S)
+        self.assertEqual([(one["group"], one["nodes"]) for one in waiting], [("trial", 1)])
+        reason = re.compile(r'waits for +1 of "trial": (Resources|Priority)')
+        rig.wait_until(lambda: reason.search(self.nodes().stdout), "Slurm's reason is shown", DEADLINE_S)
+        self.assertRegex(self.nodes().stdout, r"1 +n1 +ready +\d")
+
+
+class TimeLimitTest(NodesTest):
+    ITERATIONS = 350  # of 100 ms, in turns of five
+
+    def ending(self, seconds, command):
+        """Returns a command in an allocation that ends so soon after it begins."""
+        script = f'scontrol update JobId=$SLURM_JOB_ID EndTime=now+{seconds}; exec "$@"'
+        return self.allocated(["sh", "-c", script, "sh", *command])
+
+    def events(self, kind):
+        with sqlite3.connect(f"file:{self.storage}/population/experiment.db?mode=ro", uri=True) as store:
+            return [json.loads(data) for data, in store.execute("select data from events where kind = ? order by sequence", (kind,))]
+
+    def expect_that_nothing_was_lost(self):
+        rows = self.rows()
+        undisturbed = self.cluster.directory / "undisturbed"
+        self.results(self.start(self.population(4, self.ITERATIONS, 0, 3, storage=undisturbed)))
+        self.storage, storage = undisturbed, self.storage
+        self.assertEqual(rows, self.rows())  # some steps are repeated in exploits
+        self.storage = storage
+        self.assertFalse([end for end in self.events("worker_ended") if end["exit"]["kind"] == "node_lost"])
+
+    def test_a_job_drains_before_its_limit_and_another_one_follows(self):
+        file = self.cluster.directory / "minute.json"
+        file.write_text(json.dumps({"engine": "slurm", "groups": [{"nodes": 2, "options": {"time": "1"}}]}), encoding="utf-8")
+        found = self.results(self.start(self.population(4, self.ITERATIONS, 100, 3), CADRE_CLUSTER=str(file)))
+        self.assertEqual([trial["done"] for trial in found], [self.ITERATIONS] * 4)
+        self.expect_that_nothing_was_lost()
+        draining = self.events("node_draining")
+        self.assertGreaterEqual(len(draining), 2)
+        for event in draining:
+            self.assertIn("its time limit comes in", event["reason"])
+            self.assertGreater(event["seconds_left"], 15)
+            self.assertLessEqual(event["seconds_left"], 30)
+        self.assertGreaterEqual(len(self.events("node_joined")), 2)
+
+    def test_an_experiment_is_interrupted_before_its_allocation_ends_and_goes_on_in_another_one(self):
+        program = self.population(4, self.ITERATIONS, 100, 3)
+        process = self.start(self.ending(24, program), CADRE_CLUSTER="slurm")
+        _, errors = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual(process.returncode, 128 + 15, errors)
+        self.assertIn("was interrupted, and everything that was reported is saved", errors)
+        self.assertEqual([event["node"] for event in self.events("node_draining")], [1, 2])
+        self.assertEqual(len(self.events("experiment_interrupted")), 1)
+        done = self.rows()
+        self.assertTrue(all(20 < len(steps) < self.ITERATIONS for steps in done.values()), done)
+        found = self.results(self.start(self.allocated(program), CADRE_CLUSTER="slurm"))
+        self.assertEqual([trial["done"] for trial in found], [self.ITERATIONS] * 4)
+        self.expect_that_nothing_was_lost()
+
+    def test_an_allocation_whose_limit_is_extended_meanwhile_drains_no_node(self):
+        process = self.start(self.ending(40, self.population(4, self.ITERATIONS, 100)), CADRE_CLUSTER="slurm")
+        self.wait_begun(20)
+        job = self.cluster.run("ctl", ["squeue", "--noheader", "--format=%i"]).stdout.strip()
+        self.cluster.run("ctl", ["scontrol", "update", f"JobId={job}", "EndTime=now+3600"])
+        found = self.results(process)
+        self.assertEqual([trial["done"] for trial in found], [self.ITERATIONS] * 4)
+        self.assertEqual(self.events("node_draining"), [])
+
+    def test_an_allocation_that_is_cancelled_interrupts_the_experiment(self):
+        process = self.start(self.allocated(self.population(4, self.ITERATIONS, 100)), CADRE_CLUSTER="slurm")
+        self.wait_begun(20)
+        job = self.cluster.run("ctl", ["squeue", "--noheader", "--format=%i"]).stdout.strip()
+        self.cluster.run("ctl", ["scancel", job])
+        _, errors = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual(process.returncode, 128 + 15, errors)
+        self.assertIn("was interrupted, and everything that was reported is saved", errors)
 
 
 if __name__ == "__main__":

@@ -214,6 +214,15 @@ class JobsTest(ProviderTest):
         tool.wait_for("ended", 1, 2)
         self.wait_for_agents(0, 1)
 
+    def test_the_time_limit_of_a_job_is_told_and_told_again_when_it_changes(self):
+        tool = self.tool("jobs")
+        tool.say("request 1 1 time=2")
+        self.assertIn(int(tool.wait_for("limit", 1, 0)), range(60, 121))
+        job = self.cluster.run("ctl", ["squeue", "--noheader", "--array", "--format=%i"]).stdout.strip()
+        self.cluster.run("ctl", ["scontrol", "update", f"JobId={job}", "TimeLimit=10"])
+        tool.events.clear()
+        self.assertIn(int(tool.wait_for("limit", 1, 0)), range(500, 601))
+
     def test_gpus_choose_the_node(self):
         tool = self.tool("jobs")
         tool.say("request 1 1 gres=gpu:a100:2")

@@ -3,8 +3,8 @@
 //   provider_tool steps|jobs <experiment> <agent's program> <argument>...
 //
 // reads "request <id> <nodes> [all] [<option>=<value>]...", "release <id> [<ordinal>]", "claim <id>...", "look", and
-// writes "queued <id> <reason>", "refused <id> <reason>", "ended <id> <ordinal, or all> <reason>". Ends with its
-// standard input.
+// writes "queued <id> <reason>", "refused <id> <reason>", "ended <id> <ordinal, or all> <reason>", "limit <id>
+// <ordinal, or all> <seconds left>". Ends with its standard input.
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -58,6 +58,12 @@ void print(const ProviderEvent& event) {
                  [](const Refused& e) { fmt::print("refused {} {}\n", e.request, e.reason); },
                  [](const AgentEnded& e) {
                    fmt::print("ended {} {} {}\n", e.request, e.ordinal ? std::to_string(*e.ordinal) : "all", e.reason);
+                 },
+                 [](const NodeEnds& e) {
+                   const std::chrono::duration<double> left =
+                       e.at ? *e.at - std::chrono::steady_clock::now() : std::chrono::duration<double>::max();
+                   fmt::print("limit {} {} {:.0f}\n", e.request, e.ordinal ? std::to_string(*e.ordinal) : "all",
+                              left.count());
                  },
              },
              event);

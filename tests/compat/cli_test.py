@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 import xml.etree.ElementTree
 
@@ -38,6 +39,13 @@ def run_console_tool(storage, *settings):
     pathlib.Path(storage).mkdir(exist_ok=True)
     return subprocess.Popen([BIN / "console_tool", storage, "verbose=0", *settings], stdout=subprocess.DEVNULL,
                             cwd=storage)
+
+
+def agents_of(controller):
+    """Returns the agents that a controller has on this machine."""
+    children = pathlib.Path(f"/proc/{controller}/task/{controller}/children").read_text().split()
+    return [int(child) for child in children
+            if b"\0CADRE_AGENT=" in b"\0" + pathlib.Path(f"/proc/{child}/environ").read_bytes()]
 
 
 def files_of(directory):
@@ -485,11 +493,86 @@ class CliTest(unittest.TestCase):
             ended.set()
             thread.join()
 
+    # ---- Nodes
+
+    def nodes_until(self, experiment, condition):
+        end = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(AssertionError):  # it has not begun
+                found = document("nodes", experiment)
+                if condition(found):
+                    return found
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.1)
+
+    def test_nodes_are_shown_while_they_come_and_go(self):
+        storage = self.storage / "nodes"
+        storage.mkdir()
+        self.addCleanup(shutil.rmtree, storage)
+        file = storage / "two.json"
+        file.write_text('{"engine": "processes", "groups": [{"name": "trial", "nodes": 2}]}')
+        process = subprocess.Popen([BIN / "population_tool", storage, "4", "100000", "50"], stdout=subprocess.DEVNULL,
+                                   env=os.environ | {"CADRE_CLUSTER": str(file)}, cwd=storage)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        experiment = storage / "population"
+        secret = lambda: json.loads((experiment / ".cluster.json").read_text())["nodes"]["secret"]
+        begun = self.nodes_until(experiment, lambda found: len([one for node in found["nodes"] for one in node["trials"]]) == 4)
+        self.assertEqual([node["state"] for node in begun["nodes"]], ["ready", "ready"])
+        self.assertEqual(sorted(trial for node in begun["nodes"] for trial in node["trials"]), [0, 1, 2, 3])
+        self.assertEqual(begun["waiting"], [])
+        self.assertEqual((begun["nodes"][0]["node"], begun["nodes"][0]["left"], begun["nodes"][0]["reason"]), (1, None, ""))
+        self.assertGreater(begun["nodes"][0]["resources"]["cpus"], 0)
+        self.assertNotIn(secret(), cadre("nodes", experiment) + cadre("nodes", experiment, "--json"))
+        lost, drained = agents_of(process.pid)
+        os.kill(lost, signal.SIGKILL)
+        self.nodes_until(experiment, lambda found: len(found["nodes"]) == 3)
+        os.kill(drained, signal.SIGTERM)
+        found = self.nodes_until(experiment, lambda found: len(found["nodes"]) == 4)
+        self.assertEqual(sorted(node["state"] for node in found["nodes"]), ["left", "lost", "ready", "ready"])
+        shown = cadre("nodes", experiment)
+        self.assertRegex(shown, r"nodes +2 ready, 1 left, 1 lost")
+        self.assertRegex(shown, r"Node \d has left: the agent was sent SIGTERM")
+        self.assertRegex(shown, r"Node \d was lost: node .* does not answer")
+        self.assertEqual(len(document("nodes", experiment, "--present")["nodes"]), 2)
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+        ended = document("nodes", experiment)
+        self.assertEqual(sorted(node["state"] for node in ended["nodes"]), ["left", "left", "left", "lost"])
+        self.assertFalse([trial for node in ended["nodes"] for trial in node["trials"]])
+        self.assertEqual(ended["waiting"], None)
+        self.assertEqual(ended["nodes"][3]["reason"], "its controller has ended")
+
+    def run_on_two_nodes(self, *command):
+        file = self.storage / "two.json"
+        file.write_text('{"engine": "processes", "groups": [{"name": "trial", "nodes": 2}]}')
+        self.addCleanup(file.unlink)
+        subprocess.run([BIN / command[0], *command[1:]], env=os.environ | {"CADRE_CLUSTER": str(file), "HOME": str(self.storage)},
+                       stdout=subprocess.DEVNULL, check=True, timeout=60, cwd=self.storage)
+
+    def test_nodes_of_a_training_run_are_shown(self):
+        self.run_on_two_nodes("training_run_tool", self.storage / "trained")
+        self.addCleanup(shutil.rmtree, self.storage / "trained")
+        nodes = document("nodes", self.storage / "trained" / "run")["nodes"]
+        self.assertEqual([(node["state"], node["ranks"], node["reason"]) for node in nodes], [("left", [], "the run has finished")] * 2)
+        self.assertEqual(sum(node["workers"] for node in nodes), 4)  # two ranks, two attempts
+
+    def test_nodes_of_a_published_experiment_are_shown(self):
+        self.run_on_two_nodes("population_tool", f"file://{self.storage}/published", "4", "5", "1")
+        for left in "published", "cadre_results":  # it works in the latter
+            self.addCleanup(shutil.rmtree, self.storage / left)
+        nodes = document("nodes", f"file://{self.storage}/published/population")["nodes"]
+        self.assertEqual([node["state"] for node in nodes], ["left", "left"])
+
+    def test_an_experiment_on_one_machine_says_so_in_a_line(self):
+        self.assertEqual(cadre("nodes", self.experiment), "experiment ran on one machine, without a cluster\n")
+        self.assertEqual(document("nodes", self.experiment)["nodes"], [])
+
     # ---- The command line
 
     def test_lines_fit(self):
         for command in ["show", self.experiment], ["ls", self.storage], ["best", self.experiment, "--metric", "score"], ["--help"], \
-                ["ls", "--help"], ["show", "--help"], ["logs", "--help"], ["best", "--help"], ["importance", "--help"], ["plot", "--help"], ["replay", "--help"], ["export", "--help"], \
+                ["ls", "--help"], ["show", "--help"], ["logs", "--help"], ["nodes", "--help"], ["best", "--help"], ["importance", "--help"], ["plot", "--help"], ["replay", "--help"], ["export", "--help"], \
                 ["suggest", "--help"], ["observe", "--help"]:
             for line in cadre(*command).splitlines():
                 if "/" not in line:  # a path stays whole

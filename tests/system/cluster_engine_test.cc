@@ -71,7 +71,18 @@ class WatchedProcesses final : public Provider {
   void request(const NodeRequest& request, const AgentStart& start) override {
     start_ = start;
     if (!refuses_) return agents_.request(request, start);
-    refusals_.emplace_back(engine::cluster::Refused{request.id, "there are no more"});
+    added_.emplace_back(engine::cluster::Refused{request.id, "there are no more"});
+  }
+  // Says when a node of the first request ends, or all do. `then`: when it ends if it is asked again.
+  void end(std::int64_t ordinal, std::chrono::steady_clock::time_point at,
+           std::optional<std::chrono::steady_clock::time_point> then = {}) {
+    added_.emplace_back(engine::cluster::NodeEnds{.request = 1, .ordinal = ordinal, .at = at});
+    if (then) extension_ = engine::cluster::NodeEnds{.request = 1, .ordinal = ordinal, .at = then};
+  }
+  void end_all(std::chrono::steady_clock::time_point at) { all_end_ = at; }
+  std::optional<std::chrono::steady_clock::time_point> all_end() const override { return all_end_; }
+  void look_soon() override {
+    if (auto extension = std::exchange(extension_, {})) added_.emplace_back(*extension);
   }
   // Refuses all further requests.
   void refuse() { refuses_ = true; }
@@ -84,11 +95,11 @@ class WatchedProcesses final : public Provider {
   std::vector<engine::cluster::NodeProcess> processes() const override { return agents_.processes(); }
   std::vector<ProviderEvent> take_events() override {
     std::vector<ProviderEvent> events = agents_.take_events();
-    std::ranges::move(std::exchange(refusals_, {}), std::back_inserter(events));
+    std::ranges::move(std::exchange(added_, {}), std::back_inserter(events));
     return events;
   }
   std::optional<std::chrono::steady_clock::time_point> next_look() const override {
-    if (refusals_.empty()) return std::nullopt;
+    if (added_.empty()) return std::nullopt;
     return std::chrono::steady_clock::time_point::min();
   }
   std::vector<int> fds() const override { return agents_.fds(); }
@@ -103,7 +114,9 @@ class WatchedProcesses final : public Provider {
   Processes agents_;
   AgentStart start_;
   bool refuses_ = false;
-  std::vector<ProviderEvent> refusals_ = {};
+  std::vector<ProviderEvent> added_ = {};  // to those of the agents
+  std::optional<ProviderEvent> extension_ = {};
+  std::optional<std::chrono::steady_clock::time_point> all_end_ = {};
 };
 
 struct Nodes {
@@ -388,6 +401,60 @@ TEST_F(ImpatientEngine, ANodeThatWasGivenUpComesBackAsAnotherOneWithoutItsWorker
   const WorkerId next = start(1, many_reports(10));
   ASSERT_TRUE(heard.until_all_exited());
   EXPECT_EQ(heard[next].reports.size(), 10U);
+}
+
+// ---- Time limits
+
+std::chrono::steady_clock::time_point in(std::chrono::milliseconds time) {
+  return std::chrono::steady_clock::now() + time;
+}
+
+TEST_F(ClusterEngineTest, ANodeDrainsBeforeItsTimeLimitAndAnotherOneFollows) {
+  const WorkerId worker = start(0, many_reports(500));
+  nodes.provider->end(0, in(4s));
+  ASSERT_TRUE(heard.until([this] { return !heard.draining.empty() && !heard.left.empty() && !heard.joined.empty(); }));
+  ASSERT_THAT(heard.draining, SizeIs(1));
+  EXPECT_GT(*heard.draining[0].seconds_left, 0.5) << "half of the time that it had";
+  EXPECT_LE(*heard.draining[0].seconds_left, 2.5);
+  EXPECT_THAT(heard.draining[0].reason, HasSubstr("its time limit comes in "));
+  EXPECT_EQ(heard.left[0].node, heard.draining[0].node);
+  EXPECT_EQ(heard[worker].reports.size(), 500U);
+  EXPECT_EQ(nodes.engine->closing(), "");
+}
+
+TEST_F(ClusterEngineTest, ATimeLimitIsAskedAgainBeforeANodeDrains) {
+  nodes.provider->end(0, in(2s), in(1h));
+  nodes.provider->end(1, in(4s));
+  ASSERT_TRUE(heard.until([this] { return !heard.draining.empty(); }));
+  ASSERT_THAT(heard.draining, SizeIs(1));
+  EXPECT_GT(*heard.draining[0].seconds_left, 1.5) << "this is the other node, whose limit was not extended";
+}
+
+TEST_F(ClusterEngineTest, NodesThatEndTogetherCloseTheEngineOnceNothingRuns) {
+  const WorkerId worker = start(0, many_reports(500));
+  const auto end = in(12s);
+  nodes.provider->end_all(end);
+  ASSERT_TRUE(heard.until([this] { return heard.draining.size() == 2; }));
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard[worker].reports.size(), 500U);
+  ASSERT_TRUE(heard.until([this] { return !nodes.engine->closing().empty(); }));
+  EXPECT_THAT(nodes.engine->closing(), HasSubstr("all nodes reach their time limit in "));
+  EXPECT_LT(std::chrono::steady_clock::now(), end - 1500ms) << "nothing has run any more";
+  ASSERT_TRUE(heard.until([this] { return heard.left.size() == 2; }));
+  EXPECT_THAT(nodes.engine->wait(2s), IsEmpty()) << "no other nodes come, and that is no error";
+}
+
+TEST_F(ClusterEngineTest, WhatRunsOnWhenNodesEndTogetherIsToEndInTheLastQuarter) {
+  const WorkerId worker = start(0, {report({}), hangs()});
+  ASSERT_TRUE(heard_from(worker, 1));
+  const auto end = in(4s);
+  nodes.provider->end_all(end);
+  ASSERT_TRUE(heard.until([this] { return heard.draining.size() == 2; }));
+  EXPECT_EQ(nodes.engine->closing(), "");
+  ASSERT_TRUE(heard.until([this] { return !nodes.engine->closing().empty(); }));
+  EXPECT_LT(std::chrono::steady_clock::now(), end);
+  nodes.engine->kill(worker);
+  ASSERT_TRUE(heard.until_all_exited());
 }
 
 // ---- Connections of others

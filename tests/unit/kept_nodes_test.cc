@@ -124,6 +124,20 @@ TEST(KeptNodes, InANewerFormatAreRefused) {
               HasSubstr("it has format 3, and this program reads format 2"));
 }
 
+TEST(KeptNodes, SayWhatWaitsToReadersOfTheRun) {
+  const TemporaryDirectory directory;
+  EXPECT_EQ(read_waiting_nodes(directory.path()), std::nullopt);
+  const std::vector<WaitingNodes> waiting{
+      {.group = "train", .nodes = 3, .reason = "Resources", .expected_start = 1795741183},
+      {.group = "validate", .nodes = 1}};
+  write_kept_nodes(directory.path(), some_nodes(), waiting);
+  EXPECT_EQ(read_waiting_nodes(directory.path()), waiting);
+  EXPECT_EQ(read_kept_nodes(directory.path()), some_nodes());
+  fs::permissions(directory.path() / kNodesFile, fs::perms::all);
+  EXPECT_THAT(message_of<StorageError>([&] { read_waiting_nodes(directory.path()); }),
+              HasSubstr((directory.path() / kNodesFile).string() + ": it is no file that only this user can"));
+}
+
 // ---- Whose they are
 
 TEST(KeptNodes, AreOfUseToTheSameProgramOnTheSameMachineOnly) {

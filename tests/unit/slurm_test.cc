@@ -85,19 +85,22 @@ TEST(Slurm, JobsOfOtherExperimentsAreNotOurs) {
 
 TEST(Slurm, JobsAreReadFromSqueue) {
   const std::vector<Job> jobs = parse_jobs(
-      "3|1|RUNNING|None|1795741183|n1|cadre-x.1\n"
-      "3|2|PENDING|Resources|1795749999|(null)|cadre-x.1\n"
-      "4|N/A|PREEMPTED|None|N/A|n[1-2]|cadre-x.2\n"
-      "5|N/A|RUNNING|None|N/A|n1|somebody's\n"
+      "3|1|RUNNING|None|1795741183|1795741300|n1|cadre-x.1\n"
+      "3|2|PENDING|Resources|1795749999|1795759999|(null)|cadre-x.1\n"
+      "4|N/A|PREEMPTED|None|N/A|1795741190|n[1-2]|cadre-x.2\n"
+      "5|N/A|RUNNING|None|N/A|NONE|n1|somebody's\n"
       "broken|line\n",
       "x");
   ASSERT_EQ(jobs.size(), 3);
   EXPECT_EQ(jobs[0].id, "3_1");
   EXPECT_EQ(jobs[0].ordinal, 1);
   EXPECT_FALSE(jobs[0].waits());
+  EXPECT_TRUE(jobs[0].runs());
+  EXPECT_EQ(jobs[0].end, 1795741300);
   EXPECT_TRUE(jobs[1].waits());
   EXPECT_EQ(jobs[1].reason, "Resources");
   EXPECT_EQ(jobs[1].start, 1795749999);
+  EXPECT_EQ(jobs[1].end, std::nullopt);
   EXPECT_EQ(jobs[2].request, 2);
   EXPECT_EQ(jobs[2].ordinal, std::nullopt);
   EXPECT_TRUE(jobs[2].has_ended());
@@ -128,6 +131,15 @@ TEST(Slurm, ARefusedStepIsToldFromAnAgentsEnd) {
   EXPECT_FALSE(is_step_refused("srun: error: n1: task 0: Exited with exit code 7\n"));
 }
 
+TEST(Slurm, AnAllocationThatHasEndedIsToldFromAnAgentsEnd) {
+  EXPECT_TRUE(is_allocation_over(
+      "Slurm job 1 has expired\nCheck SLURM_JOB_ID environment variable. Expired or invalid job 1\n"));
+  EXPECT_TRUE(
+      is_allocation_over("srun: error: Unable to create step for job 1: Job/step already completing or completed\n"));
+  EXPECT_FALSE(is_allocation_over("srun: error: n1: task 0: Exited with exit code 7\n"));
+  EXPECT_FALSE(is_allocation_over("The license has expired\n")) << "says the agent";
+}
+
 TEST(Slurm, JobsDoNotInheritTheJobOfThisProcess) {
   const Variables own = {
       {"SLURM_JOB_ID", "1"}, {"SLURM_CONF", "/c"}, {"SBATCH_PARTITION", "p"}, {"HOME", "/h"}, {"PMI_RANK", "0"}};
@@ -143,10 +155,30 @@ TEST(Slurm, ABatchScriptIsNoStep) {
 }
 
 TEST(Slurm, TheTimeLimitIsInTheEnvironmentOrAsked) {
-  EXPECT_EQ(deadline({{"SLURM_JOB_END_TIME", "1795741183"}}), 1795741183);
-  EXPECT_EQ(deadline({}), std::nullopt);
-  EXPECT_EQ(parse_deadline("1795741183\n"), 1795741183);
-  EXPECT_EQ(parse_deadline("N/A\n"), std::nullopt);
+  EXPECT_EQ(allocation_span({{"SLURM_JOB_START_TIME", "1795741000"}, {"SLURM_JOB_END_TIME", "1795741183"}}),
+            (Span{.start = 1795741000, .end = 1795741183}));
+  EXPECT_EQ(allocation_span({}), std::nullopt);
+  EXPECT_THAT(span_command({{"SLURM_JOB_ID", "12"}}), Contains("--jobs=12"));
+  EXPECT_EQ(parse_span("1795741000|1795741183\n"), (Span{.start = 1795741000, .end = 1795741183}));
+  EXPECT_EQ(parse_span("1795741000|NONE\n"), (Span{.start = 1795741000})) << "an unlimited job";
+  EXPECT_EQ(parse_span("1795741000|NONE\n1795741000|1795741183\n1795741000|1795749999\n")->end, 1795741183)
+      << "the parts of a heterogeneous job";
+  EXPECT_EQ(parse_span(""), std::nullopt);
+  EXPECT_EQ(parse_span("N/A|N/A\n"), std::nullopt);
+}
+
+TEST(Slurm, TheTimeLimitOfAJobOfAnArrayIsNotThatOfTheOthers) {
+  EXPECT_THAT(span_command({{"SLURM_JOB_ID", "14"}, {"SLURM_ARRAY_JOB_ID", "12"}, {"SLURM_ARRAY_TASK_ID", "3"}}),
+              Contains("--jobs=12_3"));
+}
+
+TEST(Slurm, TheTimeThatIsLeftIsByTheClockThatSaysLess) {
+  const Span span{.start = 1000, .end = 1600};
+  EXPECT_EQ(seconds_left(span, 1100, 1000), 500);
+  EXPECT_EQ(seconds_left(span, 800, 700), 500) << "this clock is behind: the job has run for 100 s at least";
+  EXPECT_EQ(seconds_left(span, 1400, 1300), 200) << "this clock is ahead, or the job was seen late";
+  EXPECT_EQ(seconds_left({.end = 1600}, 1100, 1000), 500);
+  EXPECT_EQ(seconds_left({.start = 1000}, 1100, 1000), std::nullopt) << "no limit";
 }
 
 }  // namespace

@@ -48,6 +48,9 @@ constexpr auto kLookPeriod = 200ms;  // while the first node is awaited
 constexpr auto kSilentWait = 5s;
 constexpr auto kLongWait = 30s;
 constexpr std::int64_t kMostFailures = 5;
+constexpr std::int64_t kAllNodes = -1;    // of a request, for an ordinal
+constexpr auto kAskForLimitBefore = 10s;  // that a node is drained: its limit may have changed
+constexpr auto kSameLimit = 1s;
 constexpr int kBacklog = 1024;
 // A node whose unsent messages are more is given up.
 constexpr std::size_t kMostKeptBytes = std::size_t{64} << 20;
@@ -285,11 +288,29 @@ void ClusterEngine::keep() {
   nodes.last_request = last_request_;
   nodes.last_node = last_node_;
   try {
-    write_kept_nodes(kept_in_, nodes);
+    write_kept_nodes(kept_in_, nodes, waiting());
   } catch (const StorageError& error) {
     if (!std::exchange(has_said_it_keeps_nothing_, true))
       std::fprintf(stderr, "cadre: if this process is killed, nobody finds its nodes again: %s\n", error.what());
   }
+}
+
+std::vector<WaitingNodes> ClusterEngine::waiting() const {
+  std::vector<WaitingNodes> waiting;
+  for (const auto& [id, request] : requests_) {
+    const auto is_of_it = [id](const auto& entry) { return entry.second.hello.request == id; };
+    const auto ended = ended_.find(id);
+    const std::int64_t nodes =
+        request.nodes - (ended == ended_.end() ? 0 : std::ssize(ended->second)) -
+        std::ranges::count_if(members_, [&](const auto& entry) { return is_of_it(entry) && !entry.second.has_ended; });
+    if (nodes <= 0) continue;
+    waiting.push_back({.group = request.group, .nodes = nodes});
+    if (const auto why = queued_.find(id); why != queued_.end()) {
+      waiting.back().reason = why->second.reason;
+      waiting.back().expected_start = why->second.expected_start;
+    }
+  }
+  return waiting;
 }
 
 // ---- Waiting for nodes
@@ -362,9 +383,18 @@ void ClusterEngine::watch_provider() {
 
 void ClusterEngine::take_provider_events() {
   for (const ProviderEvent& event : provider_->take_events()) {
-    std::visit(base::Overload{[this](const Queued& queued) { queue_ = queued.reason; },
-                              [this](const Refused& refused) { cannot_have(refused.reason); },
-                              [this](const AgentEnded& ended) { agent_ended(ended); }},
+    std::visit(base::Overload{
+                   [this](const Queued& queued) {
+                     queue_ = queued.reason;
+                     queued_[queued.request] = queued;
+                     is_keeping_due_ = true;
+                   },
+                   [this](const Refused& refused) {
+                     queued_[refused.request] = {refused.request, "refused: " + refused.reason};
+                     cannot_have(refused.reason);
+                   },
+                   [this](const AgentEnded& ended) { agent_ended(ended); },
+                   [this](const NodeEnds& ends) { ends_[{ends.request, ends.ordinal.value_or(kAllNodes)}] = ends.at; }},
                event);
   }
   watch_provider();
@@ -374,6 +404,10 @@ void ClusterEngine::agent_ended(const AgentEnded& ended) {
   const auto found = requests_.find(ended.request);
   if (found == requests_.end() || is_leaving_) return;
   NodeRequest request = found->second;
+  std::erase_if(ends_, [&](const auto& entry) {
+    const auto& [id, ordinal] = entry.first;
+    return id == ended.request && (!ended.ordinal || ordinal == *ended.ordinal);
+  });
   std::set<std::int64_t>& gone = ended_[ended.request];
   request.nodes = ended.ordinal ? 1 : request.nodes - static_cast<std::int64_t>(gone.size());
   if (ended.ordinal && !gone.insert(*ended.ordinal).second) return;
@@ -407,6 +441,7 @@ void ClusterEngine::cannot_have(const std::string& reason) {
 }
 
 void ClusterEngine::ask_again(TimePoint now) {
+  if (no_node_comes(now)) return;  // unless the limit is extended
   std::vector<NodeRequest> due;
   std::erase_if(replacements_, [&](Replacement& replacement) {
     if (replacement.at > now) return false;
@@ -506,6 +541,8 @@ ClusterEngine::Member& ClusterEngine::join(const Hello& hello) {
   is_keeping_due_ = true;
   failures_ = 0;
   Member& member = members_[id];
+  member.joined = Clock::now();
+  if (!first_joined_) first_joined_ = member.joined;
   member.hello = hello;
   member.hello.token.clear();
   member.node = {.id = id, .name = hello.host, .resources = hello.resources, .gpu_names = hello.gpu_names};
@@ -595,7 +632,7 @@ void ClusterEngine::take(Member& member, Exited& exited) {
 }
 
 void ClusterEngine::take(Member& member, Draining& draining) {
-  member.is_draining = true;
+  if (std::exchange(member.is_draining, true)) return;
   events_.emplace_back(NodeDraining{member.node.id, draining.seconds_left, std::move(draining.reason)});
 }
 
@@ -634,8 +671,84 @@ std::optional<ClusterEngine::TimePoint> ClusterEngine::next_deadline() const {
     consider(given_up_at(member));
   }
   for (const auto& [descriptor, visitor] : visitors_) consider(visitor.until);
-  for (const Replacement& replacement : replacements_) consider(replacement.at);
+  if (!no_node_comes(Clock::now())) {
+    for (const Replacement& replacement : replacements_) consider(replacement.at);
+  }
+  if (has_begun_ && !is_leaving_) {
+    for (const auto& [id, member] : members_) consider(next_drain_step(member));
+    consider(closing_at());
+  }
   return next;
+}
+
+// ---- Time limits
+
+// Returns how long before its end a node is drained.
+ClusterEngine::Clock::duration ClusterEngine::drain_time(TimePoint joined, TimePoint end) const {
+  return std::min(std::chrono::duration_cast<Clock::duration>(options_.drain_before), (end - joined) / 2);
+}
+
+std::optional<ClusterEngine::TimePoint> ClusterEngine::ends_at(const Member& member) const {
+  std::optional<TimePoint> end = provider_->all_end();
+  for (const std::int64_t ordinal : {member.hello.ordinal, kAllNodes}) {
+    const auto found = ends_.find({member.hello.request, ordinal});
+    if (found != ends_.end() && found->second) end = std::min(end.value_or(*found->second), *found->second);
+  }
+  return end;
+}
+
+// Returns when the provider is to be asked for the node's time limit again, or when the node is to be drained.
+std::optional<ClusterEngine::TimePoint> ClusterEngine::next_drain_step(const Member& member) const {
+  const std::optional<TimePoint> end = member.is_draining ? std::nullopt : ends_at(member);
+  if (!end) return std::nullopt;
+  const Clock::duration time = drain_time(member.joined, *end);
+  const TimePoint drains = *end - time;
+  const bool is_asked = member.asked_for_limit && drains - *member.asked_for_limit < kSameLimit;
+  return is_asked ? drains : drains - std::min<Clock::duration>(kAskForLimitBefore, time / 2);
+}
+
+void ClusterEngine::drain_in_time(TimePoint now) {
+  bool asks = false;
+  for (auto& [id, member] : members_) {
+    const std::optional<TimePoint> step = next_drain_step(member);
+    if (!step || *step > now) continue;
+    const TimePoint end = *ends_at(member);
+    const TimePoint drains = end - drain_time(member.joined, end);
+    if (drains > now) {
+      member.asked_for_limit = drains;
+      asks = true;
+      continue;
+    }
+    const double left = std::max(0.0, std::chrono::duration<double>(end - now).count());
+    member.is_draining = true;
+    events_.emplace_back(NodeDraining{id, left, fmt::format("its time limit comes in {:.0f} s", left)});
+  }
+  if (asks) {
+    provider_->look_soon();
+    take_provider_events();
+  }
+  if (const auto closing = closing_at(); closing && *closing <= now) {
+    woken_ = true;
+    const double left = std::chrono::duration<double>(*provider_->all_end() - now).count();
+    closing_ =
+        left > 0 ? fmt::format("all nodes reach their time limit in {:.0f} s", left) : "the time of all nodes is over";
+  }
+}
+
+// Returns true if nodes that are requested now would have to be drained when they come.
+bool ClusterEngine::no_node_comes(TimePoint now) const {
+  const std::optional<TimePoint> end = provider_->all_end();
+  return end && first_joined_ && now >= *end - drain_time(*first_joined_, *end);
+}
+
+// Returns when what runs is to be ended; empty: not yet.
+std::optional<ClusterEngine::TimePoint> ClusterEngine::closing_at() const {
+  const std::optional<TimePoint> end = provider_->all_end();
+  if (!end || !first_joined_ || !closing_.empty()) return std::nullopt;
+  const Clock::duration time = drain_time(*first_joined_, *end);
+  const bool is_idle = workers_.empty() && events_.empty() &&
+                       std::ranges::all_of(members_, [](const auto& entry) { return entry.second.is_draining; });
+  return is_idle ? *end - time : *end - time / 4;
 }
 
 void ClusterEngine::handle_time(TimePoint now) {
@@ -645,7 +758,10 @@ void ClusterEngine::handle_time(TimePoint now) {
     poller_.unwatch(entry.first);
     return true;
   });
-  if (!is_leaving_) ask_again(now);
+  if (!is_leaving_) {
+    ask_again(now);
+    if (has_begun_) drain_in_time(now);
+  }
   std::vector<std::pair<NodeId, std::string>> lost;
   for (const auto& [id, member] : members_) {
     const auto end = given_up_at(member);
@@ -662,7 +778,7 @@ void ClusterEngine::handle_time(TimePoint now) {
 void ClusterEngine::flush() {
   const TimePoint now = Clock::now();
   for (auto& [id, member] : members_) {
-    if (member.is_draining && member.workers.empty()) dismiss(member);
+    if (member.is_draining && !member.is_dismissed && member.workers.empty()) dismiss(member);
     if (!member.link->is_connected() && !std::exchange(member.is_asked_about, true)) provider_->look_soon();
     member.link->flush(now);
   }
@@ -672,7 +788,7 @@ void ClusterEngine::flush() {
 void ClusterEngine::dismiss(Member& member) {
   encode(Leave{}, bytes_);
   member.link->send(channel::Lane::control, bytes_);
-  member.is_draining = false;
+  member.is_dismissed = true;
 }
 
 // Waits until something has arrived. Polls first, as channel::Loop does, if workers were told something.
@@ -706,7 +822,7 @@ std::vector<Event> ClusterEngine::wait(std::optional<std::chrono::nanoseconds> t
   do {
     const auto left = end ? std::optional<std::chrono::nanoseconds>(*end - Clock::now()) : std::nullopt;
     turn(events_.empty() ? left : std::optional(0ns));
-    if (events_.empty() && members_.empty() && replacements_.empty() && !refusal_.empty())
+    if (events_.empty() && members_.empty() && replacements_.empty() && !refusal_.empty() && closing_.empty())
       throw EngineError(fmt::format("all nodes are gone, and none can be had any more: {}", refusal_));
   } while (events_.empty() && !std::exchange(woken_, false) && (!end || Clock::now() < *end));
   return std::exchange(events_, {});

@@ -42,6 +42,8 @@ struct ClusterOptions {
   KeptNodes owner = {};
   std::optional<KeptNodes> kept = {};      // what a process that was killed has left in the directory
   std::chrono::duration<double> stays{0};  // how long agents wait for who continues after this process
+  // How long before its time limit a node is drained; at most half of the time that it had left when it joined.
+  std::chrono::duration<double> drain_before{120};
 };
 
 // Used by one thread at a time. Gives all nodes back when destroyed, which ends what runs there.
@@ -64,6 +66,9 @@ class ClusterEngine final : public Engine {
   void kill(WorkerId worker) override;
   // Throws EngineError if all nodes are gone and the provider has no others.
   std::vector<Event> wait(std::optional<std::chrono::nanoseconds> timeout) override;
+  // Not empty once all nodes drain because their common time limit comes, and nothing runs there any more or the last
+  // quarter of that time has begun.
+  std::string closing() const override { return closing_; }
   void wake() noexcept override;
   Clock::time_point now() const override { return Clock::now(); }
   double wall_seconds() const override;
@@ -94,9 +99,13 @@ class ClusterEngine final : public Engine {
     Hello hello;  // without the token
     std::unique_ptr<channel::Link> link;
     std::set<WorkerId> workers = {};  // those that have not ended
-    bool has_ended = false;           // true: the provider says so
-    bool is_draining = false;         // true: it leaves when no worker is left
-    bool is_asked_about = false;      // true: since its connection broke, the provider was asked what became of it
+    TimePoint joined = {};
+    bool has_ended = false;       // true: the provider says so
+    bool is_draining = false;     // true: it leaves when no worker is left
+    bool is_dismissed = false;    // true: it was told to leave
+    bool is_asked_about = false;  // true: since its connection broke, the provider was asked what became of it
+    // When it was to be drained as the provider was asked for its time limit again.
+    std::optional<TimePoint> asked_for_limit = {};
   };
   // A connection whose other end has not greeted yet.
   struct Visitor {
@@ -110,6 +119,7 @@ class ClusterEngine final : public Engine {
   std::string take_over(const KeptNodes& kept);
   void begin();
   void keep();
+  std::vector<WaitingNodes> waiting() const;
   void tell_how_long_to_stay(Member& member);
   std::vector<std::string> own_addresses() const;
   std::vector<Address> dialled_addresses() const;
@@ -136,6 +146,12 @@ class ClusterEngine final : public Engine {
   void give_up(NodeId node, const std::string& reason);
   void watch_provider();
   void take_provider_events();
+  Clock::duration drain_time(TimePoint joined, TimePoint end) const;
+  std::optional<TimePoint> ends_at(const Member& member) const;
+  std::optional<TimePoint> next_drain_step(const Member& member) const;
+  void drain_in_time(TimePoint now);
+  bool no_node_comes(TimePoint now) const;
+  std::optional<TimePoint> closing_at() const;
   std::optional<TimePoint> given_up_at(const Member& member) const;
   std::optional<TimePoint> next_deadline() const;
   void handle_time(TimePoint now);
@@ -169,16 +185,21 @@ class ClusterEngine final : public Engine {
   std::filesystem::path kept_in_ = {};
   bool is_keeping_due_ = false;
   bool has_said_it_keeps_nothing_ = false;
-  std::size_t wanted_ = 0;    // nodes
-  std::string queue_ = {};    // why the provider has no nodes yet
-  std::string refusal_ = {};  // why a node will not come
-  bool has_begun_ = false;    // true: there was a node
+  std::size_t wanted_ = 0;                       // nodes
+  std::string queue_ = {};                       // why the provider has no nodes yet
+  std::map<std::uint64_t, Queued> queued_ = {};  // the last of each request
+  std::string refusal_ = {};                     // why a node will not come
+  bool has_begun_ = false;                       // true: there was a node
   // A node to request again, because its agent has ended.
   struct Replacement {
     NodeRequest request;
     TimePoint at;
   };
   std::vector<Replacement> replacements_ = {};
+  // Of nodes, by request and ordinal; -1: all.
+  std::map<std::pair<std::uint64_t, std::int64_t>, std::optional<TimePoint>> ends_ = {};
+  std::optional<TimePoint> first_joined_ = {};
+  std::string closing_ = {};
   std::int64_t failures_ = 0;  // agents that ended before they connected, in a row
   NodeId last_node_ = 0;
   bool woken_ = false;

@@ -25,6 +25,7 @@ struct NodesDocument {
   std::string directory = {};
   Value nodes = {};
   std::string xxh3 = {};  // of `nodes` as JSON
+  std::vector<WaitingNodes> waiting = {};
 };
 
 std::string nodes_checksum(const Value& nodes) {
@@ -58,9 +59,10 @@ bool is_same_kind(NodeRequest one, const NodeRequest& other) {
 
 }  // namespace
 
-std::string to_text(const KeptNodes& nodes, const std::string& directory) {
+std::string to_text(const KeptNodes& nodes, const std::string& directory, const std::vector<WaitingNodes>& waiting) {
   const Value content = to_stored(nodes);
-  const NodesDocument document{.directory = directory, .nodes = content, .xxh3 = nodes_checksum(content)};
+  const NodesDocument document{
+      .directory = directory, .nodes = content, .xxh3 = nodes_checksum(content), .waiting = waiting};
   return base::to_json(to_stored(document).dict()) + "\n";
 }
 
@@ -93,8 +95,19 @@ std::optional<KeptNodes> read_kept_nodes(const fs::path& directory) {
   }
 }
 
-void write_kept_nodes(const fs::path& directory, const KeptNodes& nodes) {
-  base::replace_private_file(directory / kNodesFile, to_text(nodes, identity_of(directory)));
+std::optional<std::vector<WaitingNodes>> read_waiting_nodes(const fs::path& directory) {
+  const fs::path path = directory / kNodesFile;
+  try {
+    if (!has_kept_nodes(directory)) return std::nullopt;
+    require_private(path);
+    return document_from_value<NodesDocument>(base::parse_json(base::read_file(path), "its text")).waiting;
+  } catch (const Error& error) {
+    throw StorageError(fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
+
+void write_kept_nodes(const fs::path& directory, const KeptNodes& nodes, const std::vector<WaitingNodes>& waiting) {
+  base::replace_private_file(directory / kNodesFile, to_text(nodes, identity_of(directory), waiting));
 }
 
 void remove_kept_nodes(const fs::path& directory) { base::remove_tree(directory / kNodesFile); }

@@ -28,6 +28,15 @@ struct ConnectedNode {
   bool operator==(const ConnectedNode&) const = default;
 };
 
+// Nodes of a request that are not there yet.
+struct WaitingNodes {
+  std::string group = {};
+  std::int64_t nodes = 0;
+  std::string reason = {};                    // in the provider's words; empty: it has said nothing yet
+  std::optional<double> expected_start = {};  // seconds since 1970
+  bool operator==(const WaitingNodes&) const = default;
+};
+
 struct KeptNodes {
   // Name the machine and the program to which alone the nodes are of use.
   std::string host = {};
@@ -52,7 +61,8 @@ struct KeptNodes {
 
 // Returns the text of a file, and from it; `directory` identifies the directory in which it lies, so that a copy is not
 // taken for the original. Throw StorageError with what is wrong.
-std::string to_text(const KeptNodes& nodes, const std::string& directory);
+std::string to_text(const KeptNodes& nodes, const std::string& directory,
+                    const std::vector<WaitingNodes>& waiting = {});
 KeptNodes parse_kept_nodes(std::string_view text, const std::string& directory);
 
 // Returns true if there is a file, whatever it is.
@@ -60,8 +70,12 @@ bool has_kept_nodes(const std::filesystem::path& directory);
 // Returns what a controller that was killed has left in a directory; empty if there is no file. Throws StorageError,
 // with the path, for a file that is damaged, that others may have written, or that was copied with its directory.
 std::optional<KeptNodes> read_kept_nodes(const std::filesystem::path& directory);
-// Throws StorageError.
-void write_kept_nodes(const std::filesystem::path& directory, const KeptNodes& nodes);
+// Returns the nodes for which the controller of a run waits, and nothing else of the file: for readers of the run.
+// Empty if there is no file. Throws StorageError, also for a file of another user.
+std::optional<std::vector<WaitingNodes>> read_waiting_nodes(const std::filesystem::path& directory);
+// `waiting` is for read_waiting_nodes(). Throws StorageError.
+void write_kept_nodes(const std::filesystem::path& directory, const KeptNodes& nodes,
+                      const std::vector<WaitingNodes>& waiting = {});
 // Does nothing if there is no file. Throws StorageError.
 void remove_kept_nodes(const std::filesystem::path& directory);
 

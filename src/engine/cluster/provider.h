@@ -72,7 +72,13 @@ struct AgentEnded {
   std::optional<std::int64_t> ordinal = {};  // of the node in its request, from 0; empty: all of them
   std::string reason = {};
 };
-using ProviderEvent = std::variant<Queued, Refused, AgentEnded>;
+// A node will end at this time, whatever runs there; empty: no time is known. Comes again when that changes.
+struct NodeEnds {
+  std::uint64_t request = 0;
+  std::optional<std::int64_t> ordinal = {};  // empty: all nodes of the request
+  std::optional<std::chrono::steady_clock::time_point> at = {};
+};
+using ProviderEvent = std::variant<Queued, Refused, AgentEnded, NodeEnds>;
 
 // Used by one thread. Nothing blocks longer than it takes to start a process.
 class Provider {
@@ -94,7 +100,11 @@ class Provider {
   // on with that.
   virtual bool is_giving_back() const { return false; }
 
-  // Asks as soon as possible what became of the nodes: a link has broken.
+  // Returns when all nodes end together, also those that are still to be requested; empty: each has an end of its own,
+  // or none.
+  virtual std::optional<std::chrono::steady_clock::time_point> all_end() const { return std::nullopt; }
+
+  // Asks as soon as possible what became of the nodes, and when they end.
   virtual void look_soon() {}
   // Returns what has happened since the last call, without waiting.
   virtual std::vector<ProviderEvent> take_events() = 0;

@@ -208,7 +208,7 @@ Words step_command(const NodeRequest& request, const AgentStart& start, std::int
 }
 
 Words list_command() {
-  return {"squeue", "--noheader", "--array", "--me", "--states=all", "--format=%F|%K|%T|%r|%S|%N|%j"};
+  return {"squeue", "--noheader", "--array", "--me", "--states=all", "--format=%F|%K|%T|%r|%S|%e|%N|%j"};
 }
 
 Words cancel_command(const std::vector<std::string>& jobs) {
@@ -227,6 +227,8 @@ bool Job::has_ended() const {
 
 bool Job::waits() const { return state == "PENDING" || state == "CONFIGURING" || state.starts_with("REQUEUE"); }
 
+bool Job::runs() const { return state == "RUNNING"; }
+
 std::string Job::description() const {
   return fmt::format("job {}{}{}: {}{}", id, nodes.empty() ? "" : " on ", nodes, state,
                      reason.empty() ? "" : " (" + reason + ")");
@@ -236,14 +238,15 @@ std::vector<Job> parse_jobs(std::string_view printed, std::string_view experimen
   std::vector<Job> jobs;
   for (const std::string_view line : split(printed, '\n')) {
     const std::vector<std::string_view> fields = split(line, '|');
-    if (fields.size() != 7) continue;
-    const std::optional<std::uint64_t> request = request_of(trimmed(fields[6]), experiment);
+    if (fields.size() != 8) continue;
+    const std::optional<std::uint64_t> request = request_of(trimmed(fields[7]), experiment);
     if (!request || !number_of<std::uint64_t>(fields[0])) continue;
     Job job{.request = *request, .ordinal = number_of<std::int64_t>(fields[1]), .state = std::string(fields[2])};
     job.id = job.ordinal ? fmt::format("{}_{}", fields[0], *job.ordinal) : std::string(fields[0]);
     if (fields[3] != "None") job.reason = fields[3];
-    if (job.waits()) job.start = number_of<double>(fields[4]);
-    if (fields[5].find('(') == fields[5].npos) job.nodes = fields[5];
+    job.start = number_of<double>(fields[4]);
+    if (job.runs()) job.end = number_of<double>(fields[5]);
+    if (fields[6].find('(') == fields[6].npos) job.nodes = fields[6];
     jobs.push_back(std::move(job));
   }
   return jobs;
@@ -291,6 +294,14 @@ std::string waiting_step(std::string_view errors) {
   return reason;
 }
 
+bool is_allocation_over(std::string_view errors) {
+  static constexpr std::array texts = {"has expired", "Expired or invalid job", "already completing or completed"};
+  return std::ranges::any_of(split(errors, '\n'), [&](std::string_view line) {
+    const bool is_of_srun = line.starts_with("srun: ") || line.starts_with("Slurm job ");
+    return is_of_srun && std::ranges::any_of(texts, [&](const char* text) { return line.find(text) != line.npos; });
+  });
+}
+
 bool is_step_refused(std::string_view errors) {
   static constexpr std::array texts = {"Unable to create step",
                                        "Only allocated",
@@ -335,12 +346,36 @@ std::optional<std::int64_t> allocated_nodes(const Variables& own) {
   return number_of<std::int64_t>(value_in(own, "SLURM_JOB_NUM_NODES"));
 }
 
-std::optional<double> deadline(const Variables& own) { return number_of<double>(value_in(own, "SLURM_JOB_END_TIME")); }
-
-Words deadline_command(std::string_view job) {
-  return {"squeue", "--noheader", fmt::format("--jobs={}", job), "--format=%e"};
+std::optional<Span> allocation_span(const Variables& own) {
+  const std::optional<double> end = number_of<double>(value_in(own, "SLURM_JOB_END_TIME"));
+  if (!end) return std::nullopt;
+  return Span{.start = number_of<double>(value_in(own, "SLURM_JOB_START_TIME")), .end = end};
 }
 
-std::optional<double> parse_deadline(std::string_view printed) { return number_of<double>(trimmed(printed)); }
+// The number of an array's job may be that of the whole array, too.
+Words span_command(const Variables& own) {
+  const std::string array = value_in(own, "SLURM_ARRAY_JOB_ID");
+  const std::string job =
+      array.empty() ? value_in(own, "SLURM_JOB_ID") : array + "_" + value_in(own, "SLURM_ARRAY_TASK_ID");
+  return {"squeue", "--noheader", "--jobs=" + job, "--format=%S|%e"};
+}
+
+std::optional<Span> parse_span(std::string_view printed) {
+  std::optional<Span> span;
+  for (const std::string_view line : split(printed, '\n')) {  // each part of a heterogeneous job has one
+    const std::vector<std::string_view> fields = split(trimmed(line), '|');
+    const std::optional<double> start = number_of<double>(fields.front());
+    if (fields.size() != 2 || !start) continue;
+    const Span part{.start = start, .end = number_of<double>(fields[1])};
+    if (!span || (part.end && (!span->end || *part.end < *span->end))) span = part;
+  }
+  return span;
+}
+
+std::optional<double> seconds_left(const Span& span, double now, double seen) {
+  if (!span.end) return std::nullopt;
+  const double by_clocks = *span.end - now;
+  return span.start ? std::min(by_clocks, *span.end - *span.start - (now - seen)) : by_clocks;
+}
 
 }  // namespace cadre::engine::cluster::slurm

@@ -51,11 +51,13 @@ struct Job {
   std::optional<std::int64_t> ordinal = {};  // of its node; empty: it has all nodes of the request
   std::string state = {};                    // "PENDING"
   std::string reason = {};                   // why it waits or has ended; empty if Slurm gives none
-  std::optional<double> start = {};          // expected, if it waits; seconds since 1970
+  std::optional<double> start = {};          // if it waits, the expected time; seconds since 1970
+  std::optional<double> end = {};            // by its time limit, if it runs and has one
   std::string nodes = {};
 
   bool has_ended() const;
   bool waits() const;
+  bool runs() const;
   // Returns "job 12_3 on n1: PREEMPTED".
   std::string description() const;
 };
@@ -69,6 +71,8 @@ bool is_unreachable(std::string_view errors);
 std::string said(std::string_view errors);
 // Returns why a step waits, from srun's messages; empty if it does not, or does no longer.
 std::string waiting_step(std::string_view errors);
+// Returns true if srun says that the allocation of this process has ended.
+bool is_allocation_over(std::string_view errors);
 // Returns true if srun failed before its step began.
 bool is_step_refused(std::string_view errors);
 
@@ -81,10 +85,19 @@ bool is_in_step(const Variables& own);
 // Returns the number of nodes of the allocation; empty if it is not said.
 std::optional<std::int64_t> allocated_nodes(const Variables& own);
 
-// When a job reaches its time limit, in seconds since 1970: from its environment, which only newer versions set, or
-// from what `deadline_command` prints.
-std::optional<double> deadline(const Variables& own);
-Words deadline_command(std::string_view job);
-std::optional<double> parse_deadline(std::string_view printed);
+// The time of a job, in seconds since 1970 by Slurm's clock.
+struct Span {
+  std::optional<double> start = {};
+  std::optional<double> end = {};  // by its time limit; empty: it has none
+  bool operator==(const Span&) const = default;
+};
+// Return the span of the allocation of this process; empty: not said. From its environment, which only newer versions
+// set, and which does not know of later changes; or from what `span_command` prints, with SLURM_TIME_FORMAT=%s.
+std::optional<Span> allocation_span(const Variables& own);
+Words span_command(const Variables& own);
+std::optional<Span> parse_span(std::string_view printed);
+// Returns the seconds until a job ends; empty if it has no limit. `now`, and a time `seen` at which it ran already, are
+// by this machine's clock: if that is behind Slurm's, the job's duration still says when it has ended at the latest.
+std::optional<double> seconds_left(const Span& span, double now, double seen);
 
 }  // namespace cadre::engine::cluster::slurm

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/retry_delay.h"
 #include "cadre/error.h"
 
@@ -19,6 +20,7 @@ constexpr auto kMostTime = seconds(30);  // of a command
 constexpr auto kListWhileWaiting = seconds(5);
 constexpr auto kListOtherwise = seconds(30);
 constexpr auto kListSoon = seconds(1);  // after a change
+constexpr auto kSameLimit = seconds(1);
 
 steady_clock::duration job_retry_delay(std::int64_t failures) {
   return std::chrono::duration_cast<steady_clock::duration>(
@@ -248,6 +250,7 @@ void SlurmJobs::compare(Request& request, const std::vector<const slurm::Job*>& 
   for (const slurm::Job* job : jobs) {
     listed.insert(job->ordinal.value_or(-1));
     if (job->has_ended()) end(request, job->ordinal, job->description());
+    if (job->runs()) tell_limit(request, *job);
     if (!job->has_ended() && job->state != "COMPLETING" && is_given_back(request, job->ordinal))
       to_cancel_.insert(job->id);
   }
@@ -263,6 +266,19 @@ void SlurmJobs::compare(Request& request, const std::vector<const slurm::Job*>& 
     }
   }
   request.is_seen = true;
+}
+
+void SlurmJobs::tell_limit(Request& request, const slurm::Job& job) {
+  const double now = base::wall_seconds();
+  Limit& limit = request.limits.try_emplace(job.ordinal.value_or(-1), Limit{.seen = now}).first->second;
+  const std::optional<double> left = slurm::seconds_left({.start = job.start, .end = job.end}, now, limit.seen);
+  std::optional<TimePoint> at;
+  if (left) at = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*left));
+  const bool is_told =
+      at && limit.told ? std::chrono::abs(*at - *limit.told) < kSameLimit : at.has_value() == limit.told.has_value();
+  if (is_told) return;
+  limit.told = at;
+  events_.push_back(NodeEnds{.request = request.asked.id, .ordinal = job.ordinal, .at = at});
 }
 
 void SlurmJobs::tell_waiting(Request& request, const std::vector<const slurm::Job*>& jobs) {

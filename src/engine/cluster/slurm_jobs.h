@@ -11,7 +11,8 @@
 namespace cadre::engine::cluster {
 
 // An array with a job for each node of a request; one job for all nodes of an all_or_none request, which are given back
-// together. What Slurm does is asked every 5 s while something waits, else every 30 s, for all jobs at once.
+// together. What Slurm does is asked every 5 s while something waits, else every 30 s, for all jobs
+// at once; with that comes when they reach their time limits.
 class SlurmJobs final : public Provider {
  public:
   // `experiment` names the jobs; `own` is the environment of this process. Asks sbatch for its version, which takes
@@ -32,6 +33,11 @@ class SlurmJobs final : public Provider {
   using TimePoint = std::chrono::steady_clock::time_point;
   using Clock = std::chrono::steady_clock;
 
+  // When a job that runs ends.
+  struct Limit {
+    double seen = 0;                     // when it was listed first, in seconds since 1970
+    std::optional<TimePoint> told = {};  // the last NodeEnds event
+  };
   struct Request {
     NodeRequest asked = {};
     AgentStart start = {};
@@ -48,6 +54,7 @@ class SlurmJobs final : public Provider {
     std::set<std::int64_t> released = {};
     std::set<std::int64_t> ended = {};
     std::string told = {};  // the last Queued event
+    std::map<std::int64_t, Limit> limits = {};
   };
   // A command that runs now and then, one at a time.
   struct Errand {
@@ -69,6 +76,7 @@ class SlurmJobs final : public Provider {
   void look_at_cancellation();
   void cancel_others(const std::vector<slurm::Job>& jobs);
   void compare(Request& request, const std::vector<const slurm::Job*>& jobs);
+  void tell_limit(Request& request, const slurm::Job& job);
   void tell_waiting(Request& request, const std::vector<const slurm::Job*>& jobs);
   void end(Request& request, std::optional<std::int64_t> ordinal, const std::string& reason);
   static bool is_given_back(const Request& request, std::optional<std::int64_t> ordinal);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/retry_delay.h"
 #include "cadre/error.h"
 #include "engine/cluster/ordinal.h"
@@ -15,6 +16,8 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr auto kTimeToEnd = std::chrono::seconds(30);
+constexpr auto kTimeToAnswer = std::chrono::seconds(30);
+constexpr auto kLimitPeriod = std::chrono::seconds(60);
 
 steady_clock::duration step_retry_delay(std::int64_t failures) {
   return std::chrono::duration_cast<steady_clock::duration>(
@@ -23,10 +26,14 @@ steady_clock::duration step_retry_delay(std::int64_t failures) {
 
 }  // namespace
 
-SlurmSteps::SlurmSteps(slurm::Variables own) : own_(std::move(own)) {
+SlurmSteps::SlurmSteps(slurm::Variables own) : own_(std::move(own)), begun_(base::wall_seconds()) {
   if (!slurm::is_in_allocation(own_))
     throw InvalidArgument(
         "steps need a Slurm allocation: SLURM_JOB_ID is not set; start the program with sbatch or salloc");
+  if (const auto span = slurm::allocation_span(own_)) {
+    set_limit(*span);
+    next_question_ = steady_clock::now() + kLimitPeriod;
+  }
 }
 
 void SlurmSteps::request(const NodeRequest& request, const AgentStart& start) {
@@ -171,7 +178,9 @@ bool SlurmSteps::look(Step& step) {
     }
     return true;
   }
-  if (!step.is_ending && slurm::is_step_refused(errors)) {
+  if (slurm::is_allocation_over(errors)) {
+    ends_ = std::min(ends_.value_or(steady_clock::now()), steady_clock::now());
+  } else if (!step.is_ending && slurm::is_step_refused(errors)) {
     if (slurm::is_unreachable(errors)) {
       try_again(step, slurm::said(errors));
       return true;
@@ -191,27 +200,60 @@ void SlurmSteps::refuse(std::uint64_t request, const std::string& reason) {
   events_.push_back(Refused{.request = request, .reason = reason});
 }
 
+// ---- The time limit
+
+void SlurmSteps::set_limit(const slurm::Span& span) {
+  const std::optional<double> left = slurm::seconds_left(span, base::wall_seconds(), begun_);
+  ends_.reset();
+  if (left)
+    ends_ =
+        steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(*left));
+}
+
+void SlurmSteps::look_soon() { next_question_ = TimePoint::min(); }
+
+void SlurmSteps::look_at_limit() {
+  const TimePoint now = steady_clock::now();
+  if (question_) {
+    if (now > asked_ + kTimeToAnswer) question_->kill(SIGKILL);
+    if (!question_->update()) return;
+    const std::unique_ptr<Command> answer = std::move(question_);
+    if (const auto span = slurm::parse_span(answer->output()); span && answer->has_succeeded()) set_limit(*span);
+  }
+  if (now < next_question_) return;
+  next_question_ = now + kLimitPeriod;
+  asked_ = now;
+  try {
+    question_ = std::make_unique<Command>(
+        CommandStart{.arguments = slurm::span_command(own_),
+                     .environment = slurm::step_environment(own_, {{"SLURM_TIME_FORMAT", "%s"}})});
+  } catch (const EngineError&) {  // no squeue, or no free processes or descriptors for the moment
+  }
+}
+
 std::vector<ProviderEvent> SlurmSteps::take_events() {
+  look_at_limit();
   std::erase_if(steps_, [&](const std::unique_ptr<Step>& step) { return !look(*step); });
   return std::exchange(events_, {});
 }
 
 std::optional<SlurmSteps::TimePoint> SlurmSteps::next_look() const {
   if (!events_.empty()) return steady_clock::now();
-  TimePoint next = TimePoint::max();
+  TimePoint next = question_ ? asked_ + kTimeToAnswer : next_question_;
   for (const auto& step : steps_)
     next = std::min(next, step->command || !step->is_ending ? step->next : steady_clock::now());
-  if (next == TimePoint::max()) return std::nullopt;
   return next;
 }
 
 std::vector<int> SlurmSteps::fds() const {
   std::vector<int> fds;
-  for (const auto& step : steps_) {
-    if (!step->command) continue;
-    const std::vector<int> further = step->command->fds();
+  const auto add = [&](const std::unique_ptr<Command>& command) {
+    if (!command) return;
+    const std::vector<int> further = command->fds();
     fds.insert(fds.end(), further.begin(), further.end());
-  }
+  };
+  add(question_);
+  for (const auto& step : steps_) add(step->command);
   return fds;
 }
 

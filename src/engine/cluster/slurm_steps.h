@@ -2,6 +2,7 @@
 // unless they are to outlive it: then srun goes on as a process of its own, and the step with it.
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "engine/cluster/command.h"
@@ -21,6 +22,9 @@ class SlurmSteps final : public Provider {
   void release(std::uint64_t request, std::int64_t ordinal) override;
   void claim(const std::vector<KeptRequest>& requests, const std::vector<NodeProcess>& processes) override;
   std::vector<NodeProcess> processes() const override;
+  // The allocation's time limit, which is asked every minute, because it may be changed; or when it was found ended.
+  std::optional<std::chrono::steady_clock::time_point> all_end() const override { return ends_; }
+  void look_soon() override;
   std::vector<ProviderEvent> take_events() override;
   std::optional<std::chrono::steady_clock::time_point> next_look() const override;
   std::vector<int> fds() const override;
@@ -46,8 +50,15 @@ class SlurmSteps final : public Provider {
   bool look(Step& step);
   std::int64_t nodes_in_use() const;
   void refuse(std::uint64_t request, const std::string& reason);
+  void look_at_limit();
+  void set_limit(const slurm::Span& span);
 
   slurm::Variables own_;
+  double begun_;                            // when this object was made, in seconds since 1970
+  std::optional<TimePoint> ends_ = {};      // the allocation
+  std::unique_ptr<Command> question_ = {};  // for that
+  TimePoint asked_ = {};
+  TimePoint next_question_ = TimePoint::min();
   std::vector<std::unique_ptr<Step>> steps_ = {};
   std::vector<ProviderEvent> events_ = {};
 };

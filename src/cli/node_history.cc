@@ -1,0 +1,117 @@
+#include "cli/node_history.h"
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "cadre/error.h"
+#include "cadre/stored.h"
+#include "control/event_rows.h"
+#include "resources/cluster.h"
+
+namespace cadre::cli {
+namespace {
+
+template <class Event>
+bool is_a(const store::EventRow& row) {
+  return row.kind == control::event_kind<Event>();
+}
+
+std::int64_t integer_in(const Value& data, const char* name, const std::string& source) {
+  const Value* const value = find_entry(data.dict(), name);
+  if (value == nullptr) throw StorageError(source + " has no " + name);
+  return from_stored<std::int64_t>(*value, source);
+}
+
+}  // namespace
+
+std::string NodeHistory::state() const {
+  if (left) return is_lost ? "lost" : "left";
+  return draining ? "draining" : "ready";
+}
+
+void NodeLog::on(const store::EventRow& row) {
+  const std::string source = "event " + std::to_string(row.sequence) + " of the store";
+  const auto data = [&] { return base::parse_json(row.data, source); };
+  if (row.kind == "controller_started") {
+    end_session("its controller has ended");
+    ++sessions_;
+    const Value started = data();
+    resources::NodeList list;
+    if (const Value* const nodes = find_entry(started.dict(), "nodes"))
+      list = from_stored<resources::NodeList>(*nodes, source);
+    for (engine::Node& node : list.nodes) join(std::move(node), row.time);
+    for (const engine::NodeId node : list.draining) {
+      if (NodeHistory* const history = find(node)) history->draining = row.time;
+    }
+  } else if (is_a<engine::NodeJoined>(row)) {
+    join(from_stored<engine::NodeJoined>(data(), source).node, row.time);
+  } else if (is_a<engine::NodeDraining>(row)) {
+    const auto event = from_stored<engine::NodeDraining>(data(), source);
+    if (NodeHistory* const history = find(event.node)) {
+      history->draining = row.time;
+      history->reason = event.reason;
+    }
+  } else if (is_a<engine::NodeLeft>(row)) {
+    const auto event = from_stored<engine::NodeLeft>(data(), source);
+    if (NodeHistory* const history = find(event.node)) {
+      history->left = row.time;
+      history->is_lost = !history->draining;
+      if (history->is_lost) history->reason = event.reason;
+    }
+    present_.erase(event.node);
+    std::erase_if(workers_, [&](const auto& entry) { return entry.second == event.node; });
+  } else if (row.kind == "worker_ended") {
+    workers_.erase({is_training_run_ ? integer_in(data(), "rank", source) : row.trial, row.attempt});
+  }
+  time_ = row.time;
+}
+
+void NodeLog::on(const store::DecisionRow& row) {
+  if (row.kind != "launch" || present_.empty()) return;
+  const std::string source = "decision " + std::to_string(row.id) + " of the store";
+  const Value data = base::parse_json(row.data, source);
+  const std::int64_t attempt = integer_in(data, "attempt", source);
+  if (const Value* const node = find_entry(data.dict(), "node"))
+    start({row.trial, attempt}, from_stored<engine::NodeId>(*node, source));
+  if (const Value* const nodes = find_entry(data.dict(), "nodes")) {
+    std::int64_t rank = 0;
+    for (const auto node : from_stored<std::vector<engine::NodeId>>(*nodes, source)) start({rank++, attempt}, node);
+  }
+}
+
+void NodeLog::end_session(const std::string& reason) {
+  for (const auto& [id, index] : present_) {
+    NodeHistory& history = nodes_[index];
+    history.left = time_;
+    history.left_with_run = !history.draining;
+    if (history.left_with_run) history.reason = reason;
+  }
+  present_.clear();
+  workers_.clear();
+}
+
+std::vector<NodeHistory> NodeLog::nodes() const {
+  std::vector<NodeHistory> nodes = nodes_;
+  for (const auto& [worker, node] : workers_) nodes[present_.at(node)].running.push_back(worker.first);
+  return nodes;
+}
+
+void NodeLog::join(engine::Node node, double time) {
+  const engine::NodeId id = node.id;
+  present_[id] = nodes_.size();
+  nodes_.push_back({.session = sessions_, .node = std::move(node), .joined = time});
+}
+
+NodeHistory* NodeLog::find(engine::NodeId node) {
+  const auto found = present_.find(node);
+  return found == present_.end() ? nullptr : &nodes_[found->second];
+}
+
+void NodeLog::start(Worker worker, engine::NodeId node) {
+  NodeHistory* const history = find(node);
+  if (history == nullptr) return;
+  ++history->workers;
+  workers_[worker] = node;
+}
+
+}  // namespace cadre::cli
