@@ -24,6 +24,7 @@
 #include "engine/cluster/kept_nodes.h"
 #include "engine/cluster/messages.h"
 #include "engine/cluster/provider.h"
+#include "engine/cluster/stdio.h"
 #include "engine/engine.h"
 
 namespace cadre::engine::cluster {
@@ -39,8 +40,9 @@ struct ClusterOptions {
   std::filesystem::path directory = {};
   // Says whose the nodes are, and how their jobs are called: see there. The engine fills in the rest.
   KeptNodes owner = {};
-  std::optional<KeptNodes> kept = {};      // what a process that was killed has left in the directory
-  std::chrono::duration<double> stays{0};  // how long agents wait for who continues after this process
+  std::optional<KeptNodes> kept = {};  // what a process that was killed has left in the directory
+  // How long agents wait for who continues after this process; not over standard streams (AgentStart::over_stdio).
+  std::chrono::duration<double> stays{0};
 };
 
 // Used by one thread at a time. Gives all nodes back when destroyed, which ends what runs there.
@@ -92,6 +94,7 @@ class ClusterEngine final : public Engine {
     std::unique_ptr<channel::Link> link;
     std::set<WorkerId> workers = {};  // those that have not ended
     bool has_ended = false;           // true: the provider says so
+    bool is_end_certain = false;      // see AgentEnded
     bool is_draining = false;         // true: it leaves when no worker is left
     bool is_asked_about = false;      // true: since its connection broke, the provider was asked what became of it
   };
@@ -100,6 +103,8 @@ class ClusterEngine final : public Engine {
     std::unique_ptr<channel::Stream> stream;
     channel::Bytes in = {};
     TimePoint until = {};
+    std::optional<MarkSearch> noise = {};                              // comes first, over standard streams
+    std::optional<std::pair<std::uint64_t, std::int64_t>> place = {};  // request and ordinal of who must be there
   };
 
   void leave();
@@ -118,9 +123,12 @@ class ClusterEngine final : public Engine {
   void cannot_have(const std::string& reason);
   void ask_again(TimePoint now);
   void accept_visitors();
+  void accept_started_agents();
+  void refuse_started_agent(const Visitor& visitor, const std::string& reason);
   void read_from_visitor(int descriptor);
   void admit(Visitor visitor, const Hello& hello);
-  Welcome judge(const Hello& hello) const;
+  Welcome judge(const Visitor& visitor, const Hello& hello) const;
+  bool has_right(const Visitor& visitor, const Hello& hello) const;
   Member& join(const Hello& hello);
   Member* find_member(std::uint64_t request, std::int64_t ordinal);
   Member* member_of(WorkerId worker);
@@ -161,6 +169,8 @@ class ClusterEngine final : public Engine {
   std::map<std::uint64_t, std::set<std::int64_t>> ended_ = {};     // of requests: nodes that are gone
   std::set<std::uint64_t> taken_over_ = {};                        // requests of an earlier process
   std::set<std::pair<std::uint64_t, std::int64_t>> surplus_ = {};  // nodes of these that nobody needs
+  // Nodes whose agents have connected, and are being ended by the provider.
+  std::set<std::pair<std::uint64_t, std::int64_t>> given_up_ = {};
   std::filesystem::path kept_in_ = {};
   bool is_keeping_due_ = false;
   bool has_said_it_keeps_nothing_ = false;

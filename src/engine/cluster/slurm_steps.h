@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "engine/cluster/command.h"
 #include "engine/cluster/slurm.h"
@@ -10,7 +11,7 @@
 namespace cadre::engine::cluster {
 
 // One srun for each node, so that a node can be given back and asked for again; one for all nodes of an all_or_none
-// request, which are given back together.
+// request, which are given back together, unless their sessions are in its input and output.
 class SlurmSteps final : public Provider {
  public:
   // `own`: the environment of this process. Throws InvalidArgument if it is in no allocation.
@@ -21,6 +22,7 @@ class SlurmSteps final : public Provider {
   void release(std::uint64_t request, std::int64_t ordinal) override;
   void claim(const std::vector<KeptRequest>& requests, const std::vector<NodeProcess>& processes) override;
   std::vector<NodeProcess> processes() const override;
+  std::vector<AgentConnection> take_connections() override { return std::exchange(connections_, {}); }
   std::vector<ProviderEvent> take_events() override;
   std::optional<std::chrono::steady_clock::time_point> next_look() const override;
   std::vector<int> fds() const override;
@@ -49,6 +51,7 @@ class SlurmSteps final : public Provider {
 
   slurm::Variables own_;
   std::vector<std::unique_ptr<Step>> steps_ = {};
+  std::vector<AgentConnection> connections_ = {};
   std::vector<ProviderEvent> events_ = {};
 };
 
