@@ -31,6 +31,13 @@ struct ClusterConfig {
   /// queued for them. "processes": agents on this machine, to try a program before there is a cluster.
   std::string engine = "slurm";
   std::vector<NodeGroup> groups = {NodeGroup()};  ///< the nodes; at least one group
+  /// How agents talk to this program. "port": they dial one port of this machine, encrypted. "stdio": the session is in
+  /// the standard input and output of whatever starts them, such as srun, where no port can be reached: none is opened.
+  /// Not for jobs that Slurm queues, so the program must run in an allocation. A program is then not to read its
+  /// standard input before cadre::init, nor to print more than 1 MiB there; from then on what it prints on a node goes
+  /// to standard error. A node whose connection ends is lost with what runs there, and asked for again; `nodes_stay` is
+  /// 0, and `addresses` must be empty.
+  std::string link = "port";
   /// IP addresses of this machine, of which nodes reach at least one. Default: all that it has.
   std::vector<std::string> addresses = {};
   /// How long a node may be cut off from this machine before what ran there is started elsewhere; at least 25 s. Its

@@ -1,5 +1,7 @@
 #include "channel/link.h"
 
+#include <fmt/chrono.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -14,8 +16,8 @@ Link::TimePoint now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
-Link::Link(Poller& poller, std::uint64_t session, std::function<void(LaneMessage&&)> message)
-    : poller_(poller), session_(session), message_(std::move(message)) {}
+Link::Link(Poller& poller, std::uint64_t session, std::function<void(LaneMessage&&)> message, Times times)
+    : poller_(poller), session_(session), times_(times), message_(std::move(message)) {}
 
 void Link::connect(std::unique_ptr<Stream> stream, std::span<const std::byte> early, TimePoint now) {
   disconnect("the other end has connected again");
@@ -32,7 +34,7 @@ void Link::disconnect(const std::string& reason) {
   const TimePoint at = now();
   broken_ = Break{.at = at,
                   .last_heard = session_.last_heard(),
-                  .was_silent = at - session_.last_heard() >= longest_silence,
+                  .was_silent = at - session_.last_heard() >= times_.silence,
                   .reason = reason};
   poller_.unwatch(stream_->descriptor());
   stream_.reset();
@@ -68,12 +70,15 @@ void Link::receive(std::span<const std::byte> bytes, TimePoint now) {
 
 void Link::flush(TimePoint now) {
   if (stream_ == nullptr) return;
-  if (now - session_.last_heard() >= longest_silence) return disconnect("nothing was heard for five seconds");
+  if (now - session_.last_heard() >= times_.silence)
+    return disconnect(fmt::format("nothing was heard for {:%Q} seconds",
+                                  std::chrono::duration_cast<std::chrono::seconds>(times_.silence)));
   write(now);
 }
 
 void Link::write(TimePoint now) {
   if (stream_ == nullptr) return;
+  if (is_mute(now)) return poller_.watch_writing(stream_->descriptor(), false);
   try {
     for (auto bytes = session_.output(now); !bytes.empty(); bytes = session_.output(now)) {
       const std::size_t count = stream_->write(bytes);
@@ -88,7 +93,8 @@ void Link::write(TimePoint now) {
 
 std::optional<Link::TimePoint> Link::next_flush() const {
   if (stream_ == nullptr) return std::nullopt;
-  const TimePoint silent = session_.last_heard() + longest_silence;
+  const TimePoint silent = session_.last_heard() + times_.silence;
+  if (is_mute(now())) return silent;
   return std::min(silent, session_.next_output().value_or(silent));
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "channel/poller.h"
 #include "channel/resumable_session.h"
@@ -19,13 +20,23 @@ namespace cadre::channel {
 // Calls `message` for each message that has arrived, inside the poller's wait(); it may call any member but connect().
 class Link {
  public:
+  using Clock = std::chrono::steady_clock;
   using TimePoint = ResumableSession::TimePoint;
 
   // A connection on which nothing has arrived for this time has broken, whatever the operating system says: the other
   // end sends something every second.
   static constexpr auto longest_silence = std::chrono::seconds(5);
 
-  Link(Poller& poller, std::uint64_t session, std::function<void(LaneMessage&&)> message);
+  struct Times {
+    Clock::duration silence = longest_silence;  // after which a connection has broken
+    // An end that has heard nothing for so long sends nothing, until it hears something: then the other end, too, hears
+    // nothing, and knows that the connection may be given up.
+    Clock::duration mute_after = Clock::duration::max();
+  };
+
+  Link(Poller& poller, std::uint64_t session, std::function<void(LaneMessage&&)> message)
+      : Link(poller, session, std::move(message), Times()) {}
+  Link(Poller& poller, std::uint64_t session, std::function<void(LaneMessage&&)> message, Times times);
   ~Link() { disconnect(""); }
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -61,8 +72,11 @@ class Link {
   void write(TimePoint now);
   void receive(std::span<const std::byte> bytes, TimePoint now);
 
+  bool is_mute(TimePoint now) const { return now - session_.last_heard() >= times_.mute_after; }
+
   Poller& poller_;
   ResumableSession session_;
+  Times times_;
   std::function<void(LaneMessage&&)> message_;
   std::unique_ptr<Stream> stream_ = {};
   std::optional<Break> broken_ = {};

@@ -51,4 +51,23 @@ class SocketStream final : public Stream {
   bool is_full_ = false;
 };
 
+// Two descriptors, such as the standard input and output of a process: pipes, sockets or terminals in raw mode. The
+// process must ignore SIGPIPE.
+class PairStream final : public Stream {
+ public:
+  // Makes both non-blocking. Throws StreamEnded for files and devices, for which nothing can wait.
+  PairStream(base::FileDescriptor input, base::FileDescriptor output);
+
+  std::size_t read(std::span<std::byte> space) override;
+  std::size_t write(std::span<const std::byte> bytes) override;
+  bool waits_to_write() const override { return false; }  // its own descriptor is readable then, too
+  int descriptor() const override { return both_.get(); }
+
+ private:
+  base::FileDescriptor input_;
+  base::FileDescriptor output_;
+  base::FileDescriptor both_;  // an epoll: the input, and the output while a write waits
+  bool is_full_ = false;
+};
+
 }  // namespace cadre::channel

@@ -4,11 +4,13 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cadre/checkpoint_config.h"
+#include "engine/engine.h"
 #include "publish/home.h"
 #include "publish/place.h"
 #include "store/experiment_lock.h"

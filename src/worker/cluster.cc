@@ -1,6 +1,7 @@
 #include "worker/cluster.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <array>
@@ -30,6 +31,9 @@ using engine::cluster::Provider;
 
 constexpr std::chrono::seconds kLeastPatience{25};
 constexpr std::chrono::seconds kMostWait{86400};
+
+constexpr const char* kPort = "port";
+constexpr const char* kStdio = "stdio";
 
 struct NamedProvider {
   std::unique_ptr<Provider> provider;
@@ -143,6 +147,19 @@ std::vector<std::string> faults_of(const ClusterConfig& cluster) {
       if (number < 0) faults.push_back(fmt::format("cluster.groups: {} of \"{}\" is {}", name, group.name, number));
     }
   }
+  if (cluster.link != kPort && cluster.link != kStdio)
+    faults.push_back(fmt::format("cluster.link is \"{}\"; there are \"{}\", \"{}\"", cluster.link, kPort, kStdio));
+  if (cluster.link == kStdio && cluster.engine == "slurm" &&
+      !engine::cluster::slurm::is_in_allocation(engine::cluster::own_variables()))
+    faults.push_back(fmt::format(
+        "cluster.link is \"{}\", and this program is in no allocation of Slurm: jobs from the queue have no input and "
+        "output here; start the program with sbatch or salloc, or let the nodes dial (\"{}\")",
+        kStdio, kPort));
+  if (cluster.link == kStdio && !cluster.addresses.empty())
+    faults.push_back(
+        fmt::format("cluster.addresses are {}, and with cluster.link \"{}\" no node dials this machine; "
+                    "leave them out",
+                    fmt::join(cluster.addresses, ", "), kStdio));
   if (!(cluster.patience >= kLeastPatience))
     faults.push_back(
         fmt::format("cluster.patience is {:g} s; it must be at least {} s, because an agent that is cut off "
@@ -164,8 +181,9 @@ std::unique_ptr<engine::cluster::ClusterEngine> make_cluster(const ClusterConfig
   if (command.empty()) throw EngineError("this program has no command by which it can be started on other nodes");
   std::optional<engine::cluster::KeptNodes> kept = find_kept_nodes(directory);
   NamedProvider made = kind.make(kept ? kept->jobs : "");
+  const bool is_over_stdio = cluster.link == kStdio;
   engine::cluster::ClusterOptions options{
-      .start = {.command = command, .directory = std::filesystem::current_path()},
+      .start = {.command = command, .directory = std::filesystem::current_path(), .over_stdio = is_over_stdio},
       .addresses = cluster.addresses,
       .patience = std::chrono::seconds(static_cast<std::int64_t>(std::ceil(cluster.patience.count()))),
       .directory = directory,
@@ -175,7 +193,7 @@ std::unique_ptr<engine::cluster::ClusterEngine> make_cluster(const ClusterConfig
                 .working_directory = std::filesystem::current_path(),
                 .jobs = made.jobs},
       .kept = std::move(kept),
-      .stays = directory.empty() ? std::chrono::duration<double>(0) : cluster.nodes_stay,
+      .stays = directory.empty() || is_over_stdio ? std::chrono::duration<double>(0) : cluster.nodes_stay,
       .drain_before = cluster.drain_before};
   for (const NodeGroup& group : cluster.groups)
     options.requests.push_back({.group = group.name,

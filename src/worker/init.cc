@@ -6,12 +6,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cadre/error.h"
 #include "engine/cluster/agent.h"
 #include "engine/cluster/cluster_engine.h"
 #include "engine/cluster/lease.h"
+#include "engine/cluster/stdio.h"
 #include "engine/forwarding_engine.h"
 #include "engine/local/fork_server.h"
 #include "engine/local/local_engine.h"
@@ -112,12 +114,13 @@ void allow_many_open_files() {
 }
 
 // Does not return in the server.
-std::unique_ptr<engine::local::ForkServer> start_server(const InitOptions& options, char** argv) {
+std::unique_ptr<engine::local::ForkServer> start_server(const InitOptions& options, char** argv,
+                                                        const std::vector<int>& not_inherited) {
   using engine::local::ForkServer;
   Host* const host = options.host;
   if (host == nullptr) {
     ForkServer::run_if_executed(worker::run_worker, options.preload);
-    return ForkServer::start(worker::run_worker, options.preload, argv);
+    return ForkServer::start(worker::run_worker, options.preload, argv, not_inherited);
   }
   ForkServer::run_if_executed(worker::run_worker,
                               [&] {
@@ -174,17 +177,20 @@ Process& initialised_process() {
 
 void init(int argc, char** argv, const InitOptions& given) {
   if (init_was_called) throw InvalidArgument("cadre::init was called twice; it is for the beginning of main only");
+  const auto agent = engine::cluster::take_agent_settings();  // which workers must not inherit
+  // Before anything is printed here or in the fork server.
+  engine::cluster::StandardStreams streams;
+  if (agent && agent->over_stdio) streams = engine::cluster::take_standard_streams();
   InitOptions options = given;
   options.cluster = worker::find_cluster(given.cluster);
   check(options);
-  const auto agent = engine::cluster::take_agent_settings();  // which workers must not inherit
-  machine() = resources_of(options);                          // before the fork server exists
+  machine() = resources_of(options);  // before the fork server exists
   worker::set_host(options.host);
   init_was_called = true;  // also in workers
   try {
     process() = std::make_unique<Process>(
         Process{.resources = machine(),
-                .server = start_server(options, argv),
+                .server = start_server(options, argv, {streams.input.get(), streams.output.get()}),
                 .cluster = options.cluster,
                 .command = options.cluster ? own_command(argc, argv) : std::vector<std::string>()});
   } catch (...) {
@@ -194,7 +200,7 @@ void init(int argc, char** argv, const InitOptions& given) {
   allow_many_open_files();
   if (agent) {
     engine::local::LocalEngine engine(*process()->server, process()->resources);
-    engine::cluster::run_agent(*agent, engine, resources::gpu_names(process()->resources.gpus));
+    engine::cluster::run_agent(*agent, std::move(streams), engine, resources::gpu_names(process()->resources.gpus));
   }
   if (options.host == nullptr) worker::report_uncaught_errors();  // a host reports its own
 }

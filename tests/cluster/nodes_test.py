@@ -56,14 +56,17 @@ class NodesTest(unittest.TestCase):
 
 
 class SuiteTest(NodesTest):
-    def run_suite(self, command):
+    def run_suite(self, command, tests=28):
         done = self.cluster.run("ctl", command, env={"CADRE_TEST_CLUSTER": "slurm"}, check=False, timeout=200,
                                 cwd=self.cluster.directory)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("[  PASSED  ] 28 tests.", done.stdout)
+        self.assertIn(f"[  PASSED  ] {tests} tests.", done.stdout)
 
     def test_steps_pass_it(self):
         self.run_suite(self.allocated([str(BIN / "cadre_system_tests"), f"--gtest_filter={SUITE}"]))
+
+    def test_steps_whose_srun_carries_the_session_pass_it(self):
+        self.run_suite(self.allocated([str(BIN / "cadre_system_tests"), "--gtest_filter=AgentsOverStdio/*"]), tests=14)
 
     def test_jobs_pass_it(self):
         self.run_suite([str(BIN / "cadre_system_tests"), f"--gtest_filter={SUITE}"])

@@ -86,6 +86,8 @@ class WatchedProcesses final : public Provider {
   }
   // Refuses all further requests.
   void refuse() { refuses_ = true; }
+  // Says of agents that end only that what had started them has ended.
+  void hide_ends() { hides_ends_ = true; }
   void release(std::uint64_t request) override { agents_.release(request); }
   void release(std::uint64_t request, std::int64_t ordinal) override { agents_.release(request, ordinal); }
   void claim(const std::vector<engine::cluster::KeptRequest>& requests,
@@ -93,8 +95,13 @@ class WatchedProcesses final : public Provider {
     agents_.claim(requests, processes);
   }
   std::vector<engine::cluster::NodeProcess> processes() const override { return agents_.processes(); }
+  std::vector<engine::cluster::AgentConnection> take_connections() override { return agents_.take_connections(); }
   std::vector<ProviderEvent> take_events() override {
     std::vector<ProviderEvent> events = agents_.take_events();
+    for (ProviderEvent& event : events) {
+      auto* const ended = std::get_if<engine::cluster::AgentEnded>(&event);
+      if (ended != nullptr && hides_ends_) ended->is_certain = false;
+    }
     std::ranges::move(std::exchange(added_, {}), std::back_inserter(events));
     return events;
   }
@@ -117,6 +124,7 @@ class WatchedProcesses final : public Provider {
   std::vector<ProviderEvent> added_ = {};  // to those of the agents
   std::optional<ProviderEvent> extension_ = {};
   std::optional<std::chrono::steady_clock::time_point> all_end_ = {};
+  bool hides_ends_ = false;
 };
 
 struct Nodes {
@@ -124,16 +132,22 @@ struct Nodes {
   WatchedProcesses* provider;  // the engine's
 };
 
-Nodes make_nodes(std::int64_t count, std::chrono::seconds patience = 30s) {
+struct Setting {
+  std::chrono::seconds patience = 30s;
+  bool over_stdio = false;
+  std::vector<std::string> command = {std::filesystem::read_symlink("/proc/self/exe")};
+};
+
+Nodes make_nodes(std::int64_t count, Setting setting = {}) {
   auto provider = std::make_unique<WatchedProcesses>();
   WatchedProcesses* const kept = provider.get();
-  return {
-      std::make_unique<ClusterEngine>(
-          std::move(provider), ClusterOptions{.requests = {{.id = 1, .nodes = count}},
-                                              .start = {.command = {std::filesystem::read_symlink("/proc/self/exe")}},
-                                              .addresses = {"127.0.0.1"},
-                                              .patience = patience}),
-      kept};
+  return {std::make_unique<ClusterEngine>(
+              std::move(provider),
+              ClusterOptions{.requests = {{.id = 1, .nodes = count}},
+                             .start = {.command = std::move(setting.command), .over_stdio = setting.over_stdio},
+                             .addresses = {"127.0.0.1"},
+                             .patience = setting.patience}),
+          kept};
 }
 
 [[maybe_unused]] const bool sends_noise = entry("sends noise in a frame", [](channel::WorkerEnd&, const Value&) {
@@ -144,10 +158,10 @@ Nodes make_nodes(std::int64_t count, std::chrono::seconds patience = 30s) {
 });
 
 // Two nodes of this machine or, with CADRE_TEST_CLUSTER, of that cluster (tests/cluster/nodes_test.py).
-std::unique_ptr<ClusterEngine> make_two_nodes() {
+std::unique_ptr<ClusterEngine> make_two_nodes(bool over_stdio = false) {
   const char* const cluster = std::getenv("CADRE_TEST_CLUSTER");
-  if (cluster == nullptr) return make_nodes(2).engine;
-  return worker::make_cluster({.engine = cluster, .groups = {{.nodes = 2}}},
+  if (cluster == nullptr) return make_nodes(2, {.over_stdio = over_stdio}).engine;
+  return worker::make_cluster({.engine = cluster, .groups = {{.nodes = 2}}, .link = over_stdio ? "stdio" : "port"},
                               {std::filesystem::read_symlink("/proc/self/exe")});
 }
 
@@ -187,6 +201,7 @@ class BreakingEngine final : public engine::ForwardingEngine {
 };
 
 std::unique_ptr<engine::Engine> make_agents() { return make_two_nodes(); }
+std::unique_ptr<engine::Engine> make_agents_over_stdio() { return make_two_nodes(true); }
 std::unique_ptr<engine::Engine> make_agents_with_broken_connections() {
   return std::make_unique<BreakingEngine>(make_two_nodes());
 }
@@ -208,7 +223,7 @@ pid_t child_of(pid_t process) {
 
 class ClusterEngineTest : public ::testing::Test {
  protected:
-  explicit ClusterEngineTest(std::chrono::seconds patience = 30s) : nodes(make_nodes(2, patience)) {}
+  explicit ClusterEngineTest(Setting setting = {}) : nodes(make_nodes(2, std::move(setting))) {}
 
   // Starts a worker on the first or second node.
   WorkerId start(std::size_t node, List script) { return start(node, "conformance", Value(std::move(script))); }
@@ -383,7 +398,7 @@ TEST_F(ClusterEngineTest, AWorkerThatSendsNoiseIsKilledWithACauseAndOthersGoOn) 
 
 class ImpatientEngine : public ClusterEngineTest {
  protected:
-  ImpatientEngine() : ClusterEngineTest(6s) {}
+  ImpatientEngine() : ClusterEngineTest({.patience = 6s}) {}
 };
 
 TEST_F(ImpatientEngine, ANodeThatWasGivenUpComesBackAsAnotherOneWithoutItsWorkers) {
@@ -455,6 +470,129 @@ TEST_F(ClusterEngineTest, WhatRunsOnWhenNodesEndTogetherIsToEndInTheLastQuarter)
   EXPECT_LT(std::chrono::steady_clock::now(), end);
   nodes.engine->kill(worker);
   ASSERT_TRUE(heard.until_all_exited());
+}
+
+// ---- Sessions in standard input and output
+
+class StdioEngine : public ClusterEngineTest {
+ protected:
+  explicit StdioEngine(Setting setting = {.over_stdio = true}) : ClusterEngineTest(std::move(setting)) {}
+};
+
+TEST_F(StdioEngine, AnAgentThatDiesTakesItsWorkersAlongAtOnceAndComesAgain) {
+  const WorkerId lost = start(0, {report({}), hangs()});
+  const WorkerId other = start(1, many_reports(2000));
+  ASSERT_TRUE(heard_from(lost, 1));
+  const pid_t before = agent(0);
+  const auto begin = std::chrono::steady_clock::now();
+  ::kill(before, SIGKILL);
+  ASSERT_TRUE(heard.until([this] { return !heard.left.empty() && !heard.joined.empty(); }));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+  EXPECT_EQ(heard.exit(lost).kind, Exit::Kind::node_lost);
+  EXPECT_NE(agent(1), before);
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard[other].reports.size(), 2000U);
+}
+
+TEST_F(StdioEngine, AnAgentThatStandsStillForAWhileLosesNothing) {
+  const WorkerId frozen = start(0, many_reports(1000));
+  ASSERT_TRUE(heard_from(frozen, 100));
+  const pid_t process = agent(0);
+  ::kill(process, SIGSTOP);
+  std::thread thaw([process] {
+    std::this_thread::sleep_for(7s);  // longer than the controller talks to who is silent
+    ::kill(process, SIGCONT);
+  });
+  const auto all = heard.until_all_exited();
+  thaw.join();
+  ASSERT_TRUE(all);
+  EXPECT_EQ(heard[frozen].reports.size(), 1000U);
+  EXPECT_THAT(heard.left, IsEmpty());
+}
+
+TEST_F(StdioEngine, AConnectionThatEndsCostsTheNodeItsWorkersAndItComesAgain) {
+  const WorkerId lost = start(0, {report({}), hangs()});
+  ASSERT_TRUE(heard_from(lost, 1));
+  const pid_t before = agent(0);
+  nodes.engine->break_connection(nodes.engine->nodes().at(0).id);
+  ASSERT_TRUE(heard.until([this] { return !heard.left.empty() && !heard.joined.empty(); }));
+  EXPECT_EQ(heard.exit(lost).kind, Exit::Kind::node_lost);
+  EXPECT_FALSE(std::filesystem::exists(fmt::format("/proc/{}", before)));
+}
+
+TEST_F(StdioEngine, AMessageOfManyMegabytesArrives) {
+  const WorkerId large = 100;
+  nodes.engine->start(large,
+                      {.assignment = {"conformance", List{Value{{"unused", std::string(std::size_t{20} << 20, 'x')}}}},
+                       .node = nodes.engine->nodes().at(1).id,
+                       .directory = directories.make_directory()});
+  heard.started.insert(large);
+  const WorkerId other = start(1, many_reports(100));
+  ASSERT_TRUE(heard_from(other, 100));
+  nodes.engine->kill(large);
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard.exit(large).value, SIGKILL);
+}
+
+TEST(StdioNodes, ManyThatAreLostAtOnceComeAgain) {
+  const Nodes nodes = make_nodes(7, {.over_stdio = true});
+  while (nodes.engine->awaits_nodes()) nodes.engine->wait(100ms);
+  for (const engine::Node& node : nodes.engine->nodes()) nodes.engine->break_connection(node.id);
+  std::size_t joined = 0;
+  for (const auto until = std::chrono::steady_clock::now() + 60s;
+       joined < 7 && std::chrono::steady_clock::now() < until;) {
+    for (const engine::Event& event : nodes.engine->wait(100ms))
+      joined += std::holds_alternative<engine::NodeJoined>(event) ? 1 : 0;
+  }
+  EXPECT_EQ(joined, 7U);
+}
+
+class ImpatientStdioEngine : public StdioEngine {
+ protected:
+  ImpatientStdioEngine() : StdioEngine({.patience = 6s, .over_stdio = true}) {}
+};
+
+TEST_F(ImpatientStdioEngine, WhenOnlyItsLauncherIsKnownToHaveEndedANodeIsGivenUpLater) {
+  nodes.provider->hide_ends();
+  const WorkerId lost = start(0, {report({}), hangs()});
+  ASSERT_TRUE(heard_from(lost, 1));
+  ::kill(agent(0), SIGKILL);
+  ASSERT_TRUE(heard.until([this] { return !heard.left.empty() || !heard.joined.empty(); }));
+  EXPECT_THAT(heard.left, IsEmpty());  // the worker may run there, though another agent has come
+  EXPECT_THAT(nodes.engine->nodes(), SizeIs(3));
+  ASSERT_TRUE(heard.until([this] { return !heard.left.empty(); }));
+  EXPECT_EQ(heard.exit(lost).kind, Exit::Kind::node_lost);
+}
+
+TEST_F(ImpatientStdioEngine, AnAgentThatIsSilentForTooLongIsEndedAndComesAgain) {
+  const WorkerId lost = start(0, {report({}), hangs()});
+  ASSERT_TRUE(heard_from(lost, 1));
+  const pid_t process = agent(0);
+  ::kill(process, SIGSTOP);
+  ASSERT_TRUE(heard.until([this] { return !heard.left.empty() && !heard.joined.empty(); }));
+  EXPECT_EQ(heard.exit(lost).kind, Exit::Kind::node_lost);
+  EXPECT_THAT(heard.left[0].reason, HasSubstr("nothing was heard for 6 seconds"));
+  EXPECT_FALSE(std::filesystem::exists(fmt::format("/proc/{}", process)));
+  const WorkerId next = start(1, many_reports(10));
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard[next].reports.size(), 10U);
+}
+
+std::vector<std::string> after(const std::string& script) {
+  return {"/bin/sh", "-c", script + "; exec \"$0\"", std::filesystem::read_symlink("/proc/self/exe")};
+}
+
+TEST(StdioNoise, WhatIsPrintedBeforeInitIsSkipped) {
+  const Nodes nodes =
+      make_nodes(1, {.over_stdio = true, .command = after("echo CDRA; head -c 500000 /dev/zero; printf half")});
+  EXPECT_THAT(nodes.engine->nodes(), SizeIs(1));
+}
+
+TEST(StdioNoise, TooMuchOfItIsAnErrorThatQuotesIt) {
+  EXPECT_THAT([] { make_nodes(1, {.over_stdio = true, .command = after("yes 'epoch 1'")}); },
+              ::testing::ThrowsMessage<EngineError>(::testing::AllOf(
+                  HasSubstr("it has printed more than 1048576 bytes before cadre::init"), HasSubstr("epoch 1"),
+                  HasSubstr("call cadre::init at the beginning of the program"))));
 }
 
 // ---- Connections of others
@@ -593,6 +731,8 @@ TEST(ClusterEngineErrors, AnAgentThatEndsBeforeItConnectsIsAnError) {
 namespace cadre::engine::conformance {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Agents, EngineConformance, system_tests::Subject<system_tests::make_agents>);
+INSTANTIATE_TYPED_TEST_SUITE_P(AgentsOverStdio, EngineConformance,
+                               system_tests::Subject<system_tests::make_agents_over_stdio>);
 INSTANTIATE_TYPED_TEST_SUITE_P(BrokenConnections, EngineConformance,
                                system_tests::Subject<system_tests::make_agents_with_broken_connections>);
 

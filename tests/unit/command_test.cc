@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +56,26 @@ TEST(Command, GivesOutputErrorsAndTheEnd) {
   EXPECT_EQ(command.end(), "exit code 7");
   EXPECT_FALSE(command.has_succeeded());
   EXPECT_TRUE(command.fds().empty());
+}
+
+TEST(Command, CarriesASessionInItsInputAndOutput) {
+  CommandStart start = shell("echo err >&2; exec cat");
+  start.carries_session = true;
+  Command command(start);
+  const base::FileDescriptor session = command.take_session();
+  EXPECT_FALSE(command.take_session());
+  ASSERT_EQ(::write(session.get(), "there and back", 14), 14);
+  std::string heard(14, ' ');
+  for (std::size_t count = 0; count < heard.size();) {
+    const ssize_t more = ::read(session.get(), &heard[count], heard.size() - count);
+    ASSERT_GT(more, 0);
+    count += static_cast<std::size_t>(more);
+  }
+  EXPECT_EQ(heard, "there and back");
+  ::shutdown(session.get(), SHUT_WR);
+  wait_for_end(command);
+  EXPECT_TRUE(command.has_succeeded());
+  EXPECT_EQ(command.errors(), "err\n");
 }
 
 TEST(Command, EndsBySignal) {

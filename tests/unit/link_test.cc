@@ -1,15 +1,19 @@
 // Streams and links over real sockets, encrypted and not.
 #include "channel/link.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +48,19 @@ Streams encrypted_streams() {
   return {client->open(std::move(one)), server->open(std::move(other))};
 }
 
+std::pair<base::FileDescriptor, base::FileDescriptor> pipe_ends() {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  return {base::FileDescriptor(ends[0]), base::FileDescriptor(ends[1])};
+}
+
+Streams pairs_of_pipes() {
+  auto [there, from_one] = pipe_ends();
+  auto [back, from_other] = pipe_ends();
+  return {std::make_unique<PairStream>(std::move(back), std::move(from_one)),
+          std::make_unique<PairStream>(std::move(there), std::move(from_other))};
+}
+
 Bytes to_bytes(const std::string& text) {
   const auto* const first = reinterpret_cast<const std::byte*>(text.data());
   return {first, first + text.size()};
@@ -52,6 +69,10 @@ Bytes to_bytes(const std::string& text) {
 // Two ends in one process, with a poller each.
 class LinkTest : public ::testing::TestWithParam<Streams (*)()> {
  protected:
+  LinkTest() {
+    if (GetParam() == pairs_of_pipes) before_ = ::signal(SIGPIPE, SIG_IGN);
+  }
+  ~LinkTest() override { ::signal(SIGPIPE, before_); }
   struct End {
     Poller poller;
     std::vector<std::string> heard;
@@ -78,9 +99,13 @@ class LinkTest : public ::testing::TestWithParam<Streams (*)()> {
 
   End one;
   End other;
+
+ private:
+  sighandler_t before_ = SIG_DFL;
 };
 
 INSTANTIATE_TEST_SUITE_P(Plain, LinkTest, ::testing::Values(plain_streams));
+INSTANTIATE_TEST_SUITE_P(Pipes, LinkTest, ::testing::Values(pairs_of_pipes));
 INSTANTIATE_TEST_SUITE_P(Encrypted, LinkTest, ::testing::Values(encrypted_streams));
 
 TEST_P(LinkTest, CarriesMessagesBothWays) {
@@ -134,7 +159,65 @@ TEST_P(LinkTest, GivesASilentConnectionUp) {
   EXPECT_LE(other.link.next_flush(), later);
   other.link.flush(later);
   EXPECT_FALSE(other.link.is_connected());
-  EXPECT_THAT(other.link.broken()->reason, HasSubstr("nothing was heard for five seconds"));
+  EXPECT_THAT(other.link.broken()->reason, HasSubstr("nothing was heard for 5 seconds"));
+}
+
+// Returns true if the descriptor can be read within a while.
+bool is_readable(int descriptor, int timeout_ms) {
+  ::pollfd watched{.fd = descriptor, .events = POLLIN, .revents = 0};
+  return ::poll(&watched, 1, timeout_ms) > 0;
+}
+
+TEST(PairStream, WakesWhenItsOutputHasRoomAndOnlyThen) {
+  auto [there, output] = pipe_ends();
+  auto [input, back] = pipe_ends();
+  PairStream stream(std::move(input), std::move(output));
+  EXPECT_FALSE(is_readable(stream.descriptor(), 0));
+  const Bytes bytes(std::size_t{1} << 16);
+  while (stream.write(bytes) != 0) {
+  }
+  EXPECT_FALSE(is_readable(stream.descriptor(), 0));
+  Bytes space(std::size_t{1} << 16);
+  ASSERT_EQ(::read(there.get(), space.data(), space.size()), std::ssize(space));
+  EXPECT_TRUE(is_readable(stream.descriptor(), 10'000));
+  EXPECT_EQ(stream.write(std::span(bytes).first(1)), 1U);
+  EXPECT_FALSE(is_readable(stream.descriptor(), 0));
+  back.reset();
+  EXPECT_TRUE(is_readable(stream.descriptor(), 10'000));
+  EXPECT_THROW(stream.read(space), StreamEnded);
+}
+
+TEST(PairStream, AFileIsNone) {
+  auto [input, output] = pipe_ends();
+  base::FileDescriptor file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  EXPECT_THROW(PairStream(std::move(file), std::move(output)), StreamEnded);
+}
+
+// One end that speaks by itself, and a link which is mute when it has heard nothing for five seconds.
+TEST(Link, WhoHasHeardNothingForAWhileSaysNothingUntilItHearsSomething) {
+  auto [here, there] = connected_sockets();
+  Poller poller;
+  Link link(poller, 7, [](LaneMessage&&) {}, {.silence = 30s, .mute_after = 5s});
+  const auto begin = Link::Clock::now();
+  link.connect(std::make_unique<SocketStream>(std::move(here)), {}, begin);
+  link.send(Lane::control, to_bytes("x"));
+  link.flush(begin + 4s);
+  std::array<char, 4096> space{};
+  EXPECT_GT(::recv(there.get(), space.data(), space.size(), MSG_DONTWAIT), 0);
+  link.send(Lane::control, to_bytes("y"));
+  link.flush(begin + 5s);
+  EXPECT_LT(::recv(there.get(), space.data(), space.size(), MSG_DONTWAIT), 0);
+  EXPECT_TRUE(link.is_connected());
+  ResumableSession other(7);
+  other.connect(begin);
+  const auto said = other.output(begin);
+  ASSERT_EQ(::send(there.get(), said.data(), said.size(), 0), std::ssize(said));
+  while (!poller.wait(10s)) {
+  }
+  link.flush(Link::Clock::now());
+  EXPECT_GT(::recv(there.get(), space.data(), space.size(), MSG_DONTWAIT), 0);
+  link.flush(begin + 40s);
+  EXPECT_FALSE(link.is_connected());
 }
 
 TEST(Tls, AWriteToWhoIsGoneRaisesNoSignal) {

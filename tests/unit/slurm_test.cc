@@ -55,6 +55,25 @@ TEST(Slurm, AStepHasAllOfItsNode) {
                           "--het-group=1", "--", "/opt/my program", "it's", "$HOME"));
 }
 
+TEST(Slurm, AStepThatCarriesASessionPassesEveryByteOn) {
+  AgentStart start = kStart;
+  start.over_stdio = true;
+  const Words command = step_command({.id = 7}, start, 1, false);
+  EXPECT_THAT(command, Contains("--unbuffered"));
+  EXPECT_THAT(command, Contains("--input=all"));
+  EXPECT_THAT(step_environment({{"SLURM_LABELIO", "1"}, {"SLURM_JOB_ID", "2"}}, {}, true),
+              ElementsAre("SLURM_JOB_ID=2"));
+  EXPECT_THAT(faults_of({.options = {{"label", ""}}}, true),
+              HasSubstr("\"label\" is set by Cadre where srun carries the session"));
+  EXPECT_EQ(faults_of({.options = {{"label", ""}}}), "");
+}
+
+TEST(Slurm, TheEndOfATaskIsToldFromTheEndOfItsSrun) {
+  EXPECT_TRUE(has_task_ended("srun: error: n1: task 0: Exited with exit code 7\n"));
+  EXPECT_FALSE(has_task_ended("srun: error: Node failure on n1\n"));
+  EXPECT_FALSE(has_task_ended("my program: task 0: done\n"));
+}
+
 TEST(Slurm, FaultyOptionsAreNamedAllAtOnce) {
   const std::string faults =
       faults_of({.nodes = 0, .options = {{"--partition", "a"}, {"array", "1"}, {"comment", "a\nb"}}});

@@ -43,6 +43,7 @@ constexpr auto kSilence = channel::Link::longest_silence;
 constexpr auto kRefusedFor = 2s;
 constexpr auto kDialFor = 3s;
 constexpr auto kGreetFor = 5s;
+constexpr auto kWelcomeFor = 20s;  // over standard streams, where what starts the agent may be slower
 constexpr auto kDialPause = 100ms;
 constexpr auto kLastWait = 10s;  // for workers, at the end
 
@@ -67,12 +68,9 @@ std::uint64_t new_session() {
 
 class Agent {
  public:
-  Agent(const AgentSettings& settings, local::LocalEngine& engine, std::vector<std::string> gpu_names)
-      : settings_(settings),
-        engine_(engine),
-        gpu_names_(std::move(gpu_names)),
-        dialler_(poller_, to_addresses(settings.addresses)),
-        tls_(channel::tls().client(settings.certificate)) {
+  Agent(const AgentSettings& settings, StandardStreams streams, local::LocalEngine& engine,
+        std::vector<std::string> gpu_names)
+      : settings_(settings), engine_(engine), gpu_names_(std::move(gpu_names)) {
     engine_.watch(poller_.descriptor(), [this] {
       while (poller_.wait(0ns)) {
       }
@@ -84,6 +82,12 @@ class Agent {
     });
     make_link();
     cut_since_ = gone_since_ = Clock::now();
+    if (settings_.over_stdio) {
+      greet_over(std::move(streams));
+    } else {
+      dialler_.emplace(poller_, to_addresses(settings.addresses));
+      tls_ = channel::tls().client(settings.certificate);
+    }
   }
 
   // Returns the exit code of the process.
@@ -94,7 +98,9 @@ class Agent {
       const TimePoint now = Clock::now();
       if (std::exchange(is_told_to_go, 0) != 0) drain();
       link_->flush(now);
-      if (link_->is_connected()) {
+      if (settings_.over_stdio) {
+        if (!link_->is_connected()) await_welcome(now);
+      } else if (link_->is_connected()) {
         cut_since_ = gone_since_ = now;
         refused_since_.reset();
       } else {
@@ -117,9 +123,11 @@ class Agent {
   };
 
   void make_link() {
-    link_ = std::make_unique<channel::Link>(poller_, session_, [this](channel::LaneMessage&& message) {
+    const auto carry_out_message = [this](channel::LaneMessage&& message) {
       std::visit([this](const auto& call) { carry_out(call); }, decode_to_agent(message.content));
-    });
+    };
+    const channel::Link::Times times{.silence = settings_.over_stdio ? agent_silence : kSilence};
+    link_ = std::make_unique<channel::Link>(poller_, session_, carry_out_message, times);
   }
 
   void drain() {
@@ -142,7 +150,7 @@ class Agent {
     if (!link_->is_connected()) {
       consider(std::max(next_dial_, now));
       if (greeting_) next = greeting_->until;
-      if (const auto deadline = dialler_.deadline()) next = *deadline;
+      if (const auto deadline = dialler_ ? dialler_->deadline() : std::nullopt) next = *deadline;
       if (!workers_.empty()) consider(std::max(cut_since_ + kFencedAfter, now + kDialPause));
     }
     if (!next) return std::nullopt;
@@ -166,19 +174,36 @@ class Agent {
     if (workers_.empty() && gone_s >= std::max(settings_.stays_s, most_s))
       return leave(1, fmt::format("its controller cannot be reached: {}", last_failure_));
     if (greeting_ && now >= greeting_->until) drop_greeting("it does not greet", now);
-    if (const auto failure = dialler_.take_failure(now)) {
+    if (const auto failure = dialler_->take_failure(now)) {
       if (!failure->all_refused) refused_since_.reset();
       if (failure->all_refused && !refused_since_) refused_since_ = now;
       last_failure_ = failure->reason;
       next_dial_ = now + kDialPause;
     }
-    if (is_fenced_ || greeting_ || dialler_.is_dialling() || now < next_dial_) return;
+    if (is_fenced_ || greeting_ || dialler_->is_dialling() || now < next_dial_) return;
     next_dial_ = now + kDialPause;
-    dialler_.dial(now + kDialFor, [this](base::FileDescriptor socket) { greet(tls_->open(std::move(socket))); });
+    dialler_->dial(now + kDialFor, [this](base::FileDescriptor socket) { greet(tls_->open(std::move(socket))); });
   }
 
-  void greet(std::unique_ptr<channel::Stream> stream) {
-    greeting_.emplace(Greeting{.stream = std::move(stream), .until = Clock::now() + kGreetFor});
+  // In standard input and output there is one connection, and with it ends the agent.
+  void greet_over(StandardStreams streams) {
+    const auto* const mark = reinterpret_cast<const std::byte*>(session_mark.data());
+    greet(std::make_unique<channel::PairStream>(std::move(streams.input), std::move(streams.output)),
+          channel::Bytes(mark, mark + session_mark.size()), kWelcomeFor);
+  }
+
+  void await_welcome(TimePoint now) {
+    if (greeting_ && now < greeting_->until) return;
+    if (greeting_) drop_greeting("it does not greet", now);
+    if (const auto& broken = link_->broken()) last_failure_ = broken->reason;
+    is_fenced_ = true;
+    if (!exit_code_)
+      leave(1, fmt::format("the connection to its controller, its standard input and output, has ended: {}",
+                           last_failure_));
+  }
+
+  void greet(std::unique_ptr<channel::Stream> stream, channel::Bytes mark = {}, Clock::duration most = kGreetFor) {
+    greeting_.emplace(Greeting{.stream = std::move(stream), .out = std::move(mark), .until = Clock::now() + most});
     append(greeting_->out, Hello{.build = build_id(),
                                  .version = version(),
                                  .token = settings_.token,
@@ -298,8 +323,8 @@ class Agent {
   local::LocalEngine& engine_;
   std::vector<std::string> gpu_names_;
   channel::Poller poller_;
-  Dialler dialler_;
-  std::unique_ptr<channel::TlsEndpoint> tls_;
+  std::optional<Dialler> dialler_ = {};  // not over_stdio
+  std::unique_ptr<channel::TlsEndpoint> tls_ = {};
   std::uint64_t session_ = new_session();
   bool has_been_connected_ = false;  // in this session
   std::unique_ptr<channel::Link> link_ = {};
@@ -332,12 +357,13 @@ std::optional<AgentSettings> take_agent_settings() {
   return settings;
 }
 
-void run_agent(const AgentSettings& settings, local::LocalEngine& engine, std::vector<std::string> gpu_names) {
+void run_agent(const AgentSettings& settings, StandardStreams streams, local::LocalEngine& engine,
+               std::vector<std::string> gpu_names) {
   drain_at_sigterm(engine);
   ::signal(SIGPIPE, SIG_IGN);  // nobody reads what it prints once the process that started it is gone
   int code = 1;
   try {
-    code = Agent(settings, engine, std::move(gpu_names)).run();
+    code = Agent(settings, std::move(streams), engine, std::move(gpu_names)).run();
   } catch (const Error& error) {
     std::fprintf(stderr, "cadre: this agent ends: %s\n", error.what());
   }

@@ -1,5 +1,5 @@
 // The process of the program that runs workers on a node: a LocalEngine whose calls and events go over a connection to
-// the controller, which the agent opens and, when it breaks, opens again.
+// the controller, which the agent opens and, when it breaks, opens again; or over its standard input and output.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cadre/resources.h"
+#include "engine/cluster/stdio.h"
 #include "engine/local/local_engine.h"
 
 namespace cadre::engine::cluster {
@@ -19,7 +20,8 @@ struct AgentSettings {
   std::string token = {};
   std::uint64_t request = 0;
   std::int64_t ordinal = 0;
-  double stays_s = 0;  // how long it dials a controller that is gone, for the one that continues what that one did
+  bool over_stdio = false;  // the session is in its standard streams; without addresses, certificate and token
+  double stays_s = 0;       // how long it dials a controller that is gone, for the one that continues what that one did
 };
 inline constexpr const char* agent_variable = "CADRE_AGENT";
 
@@ -28,8 +30,8 @@ inline constexpr const char* agent_variable = "CADRE_AGENT";
 std::optional<AgentSettings> take_agent_settings();
 
 // Runs workers for the controller until it gives the node back, has ended, or refuses this agent. Ends this process.
-// `gpu_names`: see Node.
-[[noreturn]] void run_agent(const AgentSettings& settings, local::LocalEngine& engine,
+// `streams`: with over_stdio. `gpu_names`: see Node.
+[[noreturn]] void run_agent(const AgentSettings& settings, StandardStreams streams, local::LocalEngine& engine,
                             std::vector<std::string> gpu_names);
 
 }  // namespace cadre::engine::cluster

@@ -112,7 +112,7 @@ void ClusterEngine::begin() {
       std::fprintf(stderr, "cadre: the nodes of the process before are of no use: %s; others are requested\n",
                    fault.c_str());
   }
-  if (!listener_) {
+  if (!listener_ && !options_.start.over_stdio) {
     secret_ = channel::tls().make_secret();
     identity_ = channel::tls().make_identity();
     tls_ = channel::tls().server(identity_);
@@ -125,6 +125,7 @@ void ClusterEngine::begin() {
 // Returns why this engine cannot have the nodes; empty if it can, which now listens for their agents.
 std::string ClusterEngine::take_over(const KeptNodes& kept) {
   options_.owner.build = build_id();
+  if (options_.start.over_stdio) return "they dial a port, and this program's nodes are to use their standard streams";
   if (std::string fault = fault_of(kept, options_.owner); !fault.empty()) return fault;
   try {
     tls_ = channel::tls().server(kept.identity);
@@ -233,16 +234,19 @@ void ClusterEngine::request_node(NodeRequest request) {
   requests_[request.id] = request;
   keep();  // before a job is there that nobody would know of
   AgentStart start = options_.start;
-  start.outlives = options_.stays.count() > 0;
-  start.mark = token_for(secret_, request.id);
-  std::string settings;
-  base::append_json(settings, to_stored(AgentSettings{.addresses = to_text(dialled_addresses()),
-                                                      .certificate = identity_.certificate,
-                                                      .token = start.mark,
-                                                      .request = request.id,
-                                                      .stays_s = options_.stays.count()}));
-  start.variables[agent_variable] = settings;
+  AgentSettings settings{.request = request.id, .over_stdio = start.over_stdio, .stays_s = options_.stays.count()};
+  if (!start.over_stdio) {
+    start.outlives = options_.stays.count() > 0;
+    start.mark = token_for(secret_, request.id);
+    settings.addresses = to_text(dialled_addresses());
+    settings.certificate = identity_.certificate;
+    settings.token = start.mark;
+  }
+  std::string text;
+  base::append_json(text, to_stored(settings));
+  start.variables[agent_variable] = text;
   provider_->request(request, start);
+  accept_started_agents();
   watch_provider();
   keep();
 }
@@ -350,6 +354,9 @@ std::string ClusterEngine::awaited_text(Clock::duration waited) const {
   }
   if (!queue_.empty()) return fmt::format("waiting for nodes: {}", queue_);
   if (waited < kLongWait) return "";
+  if (options_.start.over_stdio)
+    return "no agent has greeted yet; its session is in its standard input and output, so a program must come to "
+           "cadre::init without reading its input";
   return fmt::format("no agent has connected yet; agents dial {}, which nodes must be able to reach",
                      to_text(dialled_addresses()));
 }
@@ -397,6 +404,7 @@ void ClusterEngine::take_provider_events() {
                    [this](const NodeEnds& ends) { ends_[{ends.request, ends.ordinal.value_or(kAllNodes)}] = ends.at; }},
                event);
   }
+  accept_started_agents();
   watch_provider();
 }
 
@@ -416,11 +424,13 @@ void ClusterEngine::agent_ended(const AgentEnded& ended) {
     return entry.first.first == ended.request && gone.contains(entry.first.second);
   });
   is_keeping_due_ = true;
-  bool was_there = false;
+  bool was_there = ended.ordinal && given_up_.erase({ended.request, *ended.ordinal}) != 0;
   for (auto& [id, member] : members_) {
     const bool is_it =
         member.hello.request == ended.request && (!ended.ordinal || member.hello.ordinal == *ended.ordinal);
-    if (is_it) member.has_ended = was_there = true;
+    if (!is_it) continue;
+    member.has_ended = was_there = true;
+    member.is_end_certain = ended.is_certain;
   }
   if (request.nodes <= 0) return;
   if (!was_there && taken_over_.contains(ended.request))  // it has waited for a controller in vain
@@ -466,12 +476,33 @@ void ClusterEngine::accept_visitors() {
   }
 }
 
+// Agents in whose standard input and output the session is are there before they greet: when depends on who starts
+// them.
+void ClusterEngine::accept_started_agents() {
+  for (AgentConnection& connection : provider_->take_connections()) {
+    const int descriptor = connection.socket.get();
+    visitors_[descriptor] = {.stream = std::make_unique<channel::SocketStream>(std::move(connection.socket)),
+                             .until = TimePoint::max(),
+                             .noise = MarkSearch(),
+                             .place = {{connection.request, connection.ordinal}}};
+    poller_.watch(descriptor, [this, descriptor] { read_from_visitor(descriptor); });
+  }
+}
+
+void ClusterEngine::refuse_started_agent(const Visitor& visitor, const std::string& reason) {
+  if (!visitor.place || is_leaving_) return;
+  cannot_have("an agent cannot be understood: " + reason);
+  provider_->release(visitor.place->first, visitor.place->second);
+}
+
 void ClusterEngine::read_from_visitor(int descriptor) {
   Visitor& visitor = visitors_.at(descriptor);
   std::array<std::byte, 4096> space;
   try {
     while (const std::size_t count = visitor.stream->read(space)) {
       visitor.in.insert(visitor.in.end(), space.begin(), space.begin() + static_cast<std::ptrdiff_t>(count));
+      if (visitor.noise && !visitor.noise->take(visitor.in)) continue;
+      visitor.noise.reset();
       if (const auto hello = take_hello(visitor.in)) {
         poller_.unwatch(descriptor);
         Visitor leaving = std::move(visitor);
@@ -480,14 +511,16 @@ void ClusterEngine::read_from_visitor(int descriptor) {
       }
     }
     poller_.watch_writing(descriptor, visitor.stream->waits_to_write());
-  } catch (const Error&) {  // somebody else, or an agent that dials again
+  } catch (const Error& error) {  // somebody else, or an agent that dials again; or one that ends, or cannot be heard
     poller_.unwatch(descriptor);
-    visitors_.erase(descriptor);
+    const auto leaving = visitors_.extract(descriptor);
+    if (!leaving.empty() && dynamic_cast<const channel::ProtocolError*>(&error) != nullptr)
+      refuse_started_agent(leaving.mapped(), error.what());
   }
 }
 
 void ClusterEngine::admit(Visitor visitor, const Hello& hello) {
-  const Welcome welcome = judge(hello);
+  const Welcome welcome = judge(visitor, hello);
   channel::Bytes bytes;
   append(bytes, welcome);
   try {
@@ -502,7 +535,7 @@ void ClusterEngine::admit(Visitor visitor, const Hello& hello) {
     give_up(member->node.id, "its agent has ended its workers");
     member = nullptr;
   }
-  const std::string address = address_of_peer(visitor.stream->descriptor());
+  const std::string address = visitor.place ? hello.host : address_of_peer(visitor.stream->descriptor());
   if (member == nullptr) {
     member = &join(hello);
     member->node.address = address;
@@ -512,13 +545,19 @@ void ClusterEngine::admit(Visitor visitor, const Hello& hello) {
   member->link->connect(std::move(visitor.stream), visitor.in, Clock::now());
 }
 
-Welcome ClusterEngine::judge(const Hello& hello) const {
+// Whoever has started an agent has given it its standard streams: it needs no token.
+bool ClusterEngine::has_right(const Visitor& visitor, const Hello& hello) const {
+  if (!requests_.contains(hello.request)) return false;
+  if (visitor.place) return *visitor.place == std::pair(hello.request, hello.ordinal);
+  return channel::same_secret(hello.token, token_for(secret_, hello.request));
+}
+
+Welcome ClusterEngine::judge(const Visitor& visitor, const Hello& hello) const {
   if (hello.protocol != protocol_version)
     return {.refusal = fmt::format("it speaks version {} of the protocol of agents, and the controller version {}; "
                                    "install the same Cadre on all nodes",
                                    hello.protocol, protocol_version)};
-  if (!requests_.contains(hello.request) || !channel::same_secret(hello.token, token_for(secret_, hello.request)))
-    return {.refusal = "its token is not one of this experiment"};
+  if (!has_right(visitor, hello)) return {.refusal = "its token is not one of this experiment"};
   if (is_leaving_) return {.refusal = "the program has ended"};
   if (surplus_.contains({hello.request, hello.ordinal})) return {.refusal = "its node is wanted no longer"};
   if (hello.build != build_id())
@@ -546,8 +585,10 @@ ClusterEngine::Member& ClusterEngine::join(const Hello& hello) {
   member.hello = hello;
   member.hello.token.clear();
   member.node = {.id = id, .name = hello.host, .resources = hello.resources, .gpu_names = hello.gpu_names};
-  member.link = std::make_unique<channel::Link>(poller_, hello.session,
-                                                [this, id](channel::LaneMessage&& message) { take(id, message); });
+  channel::Link::Times times;
+  if (options_.start.over_stdio) times = {.silence = options_.patience, .mute_after = mute_after};
+  member.link = std::make_unique<channel::Link>(
+      poller_, hello.session, [this, id](channel::LaneMessage&& message) { take(id, message); }, times);
   tell_how_long_to_stay(member);
   return member;
 }
@@ -647,13 +688,22 @@ void ClusterEngine::give_up(NodeId node, const std::string& reason) {
     events_.emplace_back(Exited{worker, {Exit::Kind::node_lost, 0, reason}});
   }
   events_.emplace_back(NodeLeft{node, reason});
+  const Hello hello = std::move(found->second.hello);
   members_.erase(found);
+  // Its agent cannot come back, and what has started it may not know.
+  if (!options_.start.over_stdio) return;
+  given_up_.emplace(hello.request, hello.ordinal);
+  provider_->release(hello.request, hello.ordinal);
 }
 
 // Returns when the node is given up unless it connects again; empty while it is connected.
 std::optional<ClusterEngine::TimePoint> ClusterEngine::given_up_at(const Member& member) const {
   const auto& broken = member.link->broken();
   if (!broken) return std::nullopt;
+  if (options_.start.over_stdio) {
+    if (member.workers.empty() || (member.has_ended && member.is_end_certain)) return broken->at;
+    return std::min(broken->at + unheard_end, broken->last_heard + options_.patience);
+  }
   // A connection that was closed says nothing about the node's workers, nor does a provider about a node that is
   // silent: they may run until their agent has ended them.
   if (broken->was_silent || (!member.has_ended && !member.workers.empty()))

@@ -25,6 +25,7 @@
 #include "engine/cluster/kept_nodes.h"
 #include "engine/cluster/messages.h"
 #include "engine/cluster/provider.h"
+#include "engine/cluster/stdio.h"
 #include "engine/engine.h"
 
 namespace cadre::engine::cluster {
@@ -40,8 +41,9 @@ struct ClusterOptions {
   std::filesystem::path directory = {};
   // Says whose the nodes are, and how their jobs are called: see there. The engine fills in the rest.
   KeptNodes owner = {};
-  std::optional<KeptNodes> kept = {};      // what a process that was killed has left in the directory
-  std::chrono::duration<double> stays{0};  // how long agents wait for who continues after this process
+  std::optional<KeptNodes> kept = {};  // what a process that was killed has left in the directory
+  // How long agents wait for who continues after this process; not over standard streams (AgentStart::over_stdio).
+  std::chrono::duration<double> stays{0};
   // How long before its time limit a node is drained; at most half of the time that it had left when it joined.
   std::chrono::duration<double> drain_before{120};
 };
@@ -52,8 +54,8 @@ class ClusterEngine final : public Engine {
   // Requests the nodes, waits until one is there, and a second longer for others; those that come later join, and one
   // whose agent ends is requested again. Nodes of an earlier process are awaited for as long as they may run its
   // workers, at most 25 s. Says on standard error what it waits for. Throws EngineError if the provider refuses, or if
-  // an agent ends before any has connected, and Interrupted after a signal to end (engine/interrupts.h); nodes are given
-  // back then.
+  // an agent ends before any has connected, and Interrupted after a signal to end (engine/interrupts.h); nodes are
+  // given back then.
   ClusterEngine(std::unique_ptr<Provider> provider, ClusterOptions options);
   ~ClusterEngine() override;
 
@@ -101,6 +103,7 @@ class ClusterEngine final : public Engine {
     std::set<WorkerId> workers = {};  // those that have not ended
     TimePoint joined = {};
     bool has_ended = false;       // true: the provider says so
+    bool is_end_certain = false;  // see AgentEnded
     bool is_draining = false;     // true: it leaves when no worker is left
     bool is_dismissed = false;    // true: it was told to leave
     bool is_asked_about = false;  // true: since its connection broke, the provider was asked what became of it
@@ -112,6 +115,8 @@ class ClusterEngine final : public Engine {
     std::unique_ptr<channel::Stream> stream;
     channel::Bytes in = {};
     TimePoint until = {};
+    std::optional<MarkSearch> noise = {};                              // comes first, over standard streams
+    std::optional<std::pair<std::uint64_t, std::int64_t>> place = {};  // request and ordinal of who must be there
   };
 
   void leave();
@@ -131,9 +136,12 @@ class ClusterEngine final : public Engine {
   void cannot_have(const std::string& reason);
   void ask_again(TimePoint now);
   void accept_visitors();
+  void accept_started_agents();
+  void refuse_started_agent(const Visitor& visitor, const std::string& reason);
   void read_from_visitor(int descriptor);
   void admit(Visitor visitor, const Hello& hello);
-  Welcome judge(const Hello& hello) const;
+  Welcome judge(const Visitor& visitor, const Hello& hello) const;
+  bool has_right(const Visitor& visitor, const Hello& hello) const;
   Member& join(const Hello& hello);
   Member* find_member(std::uint64_t request, std::int64_t ordinal);
   Member* member_of(WorkerId worker);
@@ -182,6 +190,8 @@ class ClusterEngine final : public Engine {
   std::set<std::pair<std::uint64_t, std::int64_t>> surplus_ = {};  // nodes of these that nobody needs
   // Nodes of an earlier process, and their names, that were there and may still run its workers.
   std::map<std::pair<std::uint64_t, std::int64_t>, std::string> outstanding_ = {};
+  // Nodes whose agents have connected, and are being ended by the provider.
+  std::set<std::pair<std::uint64_t, std::int64_t>> given_up_ = {};
   std::filesystem::path kept_in_ = {};
   bool is_keeping_due_ = false;
   bool has_said_it_keeps_nothing_ = false;

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "base/file.h"
@@ -46,6 +48,14 @@ base::FileDescriptor make_input(const CommandStart& start) {
   }
   ::lseek(input.get(), 0, SEEK_SET);
   return input;
+}
+
+// One socket for both directions, because writing to it never raises SIGPIPE in this process.
+std::pair<base::FileDescriptor, base::FileDescriptor> make_sockets(const CommandStart& start) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    throw_not_started(start, base::last_system_error());
+  return {base::FileDescriptor(ends[0]), base::FileDescriptor(ends[1])};
 }
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
@@ -122,14 +132,22 @@ constexpr std::size_t kMostAtATime = std::size_t{1} << 20;
 
 Command::Command(const CommandStart& start) : most_output_(start.most_output) {
   if (start.arguments.empty()) throw_not_started(start, "no program is given");
-  const base::FileDescriptor input = make_input(start);
-  auto [output, childs_output] = make_pipe(start);
+  base::FileDescriptor input;
+  base::FileDescriptor output;
+  base::FileDescriptor childs_output;
+  base::FileDescriptor session;
+  if (start.carries_session) {
+    std::tie(session, input) = make_sockets(start);
+  } else {
+    input = make_input(start);
+    std::tie(output, childs_output) = make_pipe(start);
+  }
   auto [errors, childs_errors] = make_pipe(start);
   const std::vector<char*> arguments = pointers_to(start.arguments);
   const std::vector<char*> environment = pointers_to(start.environment);
   Child child{.parent = ::getpid(),
               .input = input.get(),
-              .output = childs_output.get(),
+              .output = start.carries_session ? input.get() : childs_output.get(),
               .errors = childs_errors.get(),
               .death_signal = start.death_signal,
               .directory = start.directory.empty() ? nullptr : start.directory.c_str(),
@@ -143,6 +161,7 @@ Command::Command(const CommandStart& start) : most_output_(start.most_output) {
   end_ = base::FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)));
   output_pipe_ = std::move(output);
   errors_pipe_ = std::move(errors);
+  session_ = std::move(session);
 }
 
 Command::Command(::pid_t process, base::FileDescriptor end)

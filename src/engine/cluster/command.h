@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/file_descriptor.h"
@@ -21,6 +22,7 @@ struct CommandStart {
   std::vector<std::string> environment = {};        // all of it, as NAME=value
   std::filesystem::path directory = {};             // empty: this process's
   std::string input = {};                           // standard input
+  bool carries_session = false;                     // both are one socket instead, whose other end is session()
   int death_signal = SIGKILL;                       // when the thread that started it ends; 0: it goes on
   std::size_t most_output = std::size_t{16} << 20;  // bytes of its output that are kept, from the beginning
 };
@@ -54,6 +56,8 @@ class Command {
   ::pid_t process() const { return process_; }
   // Returns how it ended: "exit code 1", "signal 9"; empty before.
   std::string end() const;
+  // Returns this process's end of the socket, once; empty if there is none.
+  base::FileDescriptor take_session() { return std::exchange(session_, base::FileDescriptor()); }
   std::string_view output() const { return output_; }
   bool is_output_cut() const { return is_output_cut_; }
   std::string_view errors() const { return errors_; }
@@ -70,6 +74,7 @@ class Command {
   base::FileDescriptor end_;        // readable when it has ended
   base::FileDescriptor output_pipe_;
   base::FileDescriptor errors_pipe_;
+  base::FileDescriptor session_;
   std::size_t most_output_;
   std::string output_ = {};
   std::string errors_ = {};

@@ -27,12 +27,14 @@ void Processes::request(const NodeRequest& request, const AgentStart& start) {
     variables.merge(own_variables());  // which do not replace those of the start
     variables[kOrdinalVariable] = std::to_string(ordinal);
     try {
-      agents_[{request.id, ordinal}] =
-          std::make_unique<Command>(CommandStart{.arguments = start.command,
-                                                 .environment = as_environment(variables),
-                                                 .directory = start.directory,
-                                                 .death_signal = start.outlives ? 0 : SIGKILL,
-                                                 .most_output = 0});
+      auto agent = std::make_unique<Command>(CommandStart{.arguments = start.command,
+                                                          .environment = as_environment(variables),
+                                                          .directory = start.directory,
+                                                          .carries_session = start.over_stdio,
+                                                          .death_signal = start.outlives ? 0 : SIGKILL,
+                                                          .most_output = 0});
+      if (start.over_stdio) connections_.push_back({request.id, ordinal, agent->take_session()});
+      agents_[{request.id, ordinal}] = std::move(agent);
     } catch (const EngineError& error) {
       agents_.erase({request.id, ordinal});
       events_.emplace_back(AgentEnded{request.id, ordinal, error.what()});

@@ -19,6 +19,7 @@ class Processes final : public Provider {
   void release(std::uint64_t request, std::int64_t ordinal) override;
   void claim(const std::vector<KeptRequest>& requests, const std::vector<NodeProcess>& processes) override;
   std::vector<NodeProcess> processes() const override;
+  std::vector<AgentConnection> take_connections() override { return std::exchange(connections_, {}); }
   std::vector<ProviderEvent> take_events() override;
   std::optional<std::chrono::steady_clock::time_point> next_look() const override;
   std::vector<int> fds() const override;
@@ -28,6 +29,7 @@ class Processes final : public Provider {
 
   std::map<Place, std::unique_ptr<Command>> agents_ = {};
   std::map<std::uint64_t, std::string> marks_ = {};  // by request
+  std::vector<AgentConnection> connections_ = {};
   std::vector<ProviderEvent> events_ = {};
 };
 

@@ -15,6 +15,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/file_descriptor.h"
+
 namespace cadre::engine::cluster {
 
 // Nodes of one kind: what each of them is to have, and options in the words of the provider, such as
@@ -38,6 +40,9 @@ struct AgentStart {
   std::filesystem::path directory = {};               // working directory
   bool outlives = false;  // true: agents go on when this process is killed, for claim() in another one
   std::string mark = {};  // secret text among the variables, by which a process is known again
+  // true: an agent's session with the controller is in its standard input and output, or in those of what starts it
+  // elsewhere; see Provider::take_connections().
+  bool over_stdio = false;
 };
 
 // A request of which a process that was killed had nodes, or waited for them.
@@ -71,6 +76,8 @@ struct AgentEnded {
   std::uint64_t request = 0;
   std::optional<std::int64_t> ordinal = {};  // of the node in its request, from 0; empty: all of them
   std::string reason = {};
+  // false: only what had started it elsewhere has ended, and it may run on for a while.
+  bool is_certain = true;
 };
 // A node will end at this time, whatever runs there; empty: no time is known. Comes again when that changes.
 struct NodeEnds {
@@ -79,6 +86,13 @@ struct NodeEnds {
   std::optional<std::chrono::steady_clock::time_point> at = {};
 };
 using ProviderEvent = std::variant<Queued, Refused, AgentEnded, NodeEnds>;
+
+// A connection to an agent that was started with over_stdio.
+struct AgentConnection {
+  std::uint64_t request = 0;
+  std::int64_t ordinal = 0;
+  base::FileDescriptor socket = {};
+};
 
 // Used by one thread. Nothing blocks longer than it takes to start a process.
 class Provider {
@@ -99,6 +113,9 @@ class Provider {
   // Returns true while whoever has the machines was not told yet of everything that was given back: take_events() goes
   // on with that.
   virtual bool is_giving_back() const { return false; }
+
+  // Returns the connections to agents that were started since the last call: in request(), or in take_events().
+  virtual std::vector<AgentConnection> take_connections() { return {}; }
 
   // Returns when all nodes end together, also those that are still to be requested; empty: each has an end of its own,
   // or none.

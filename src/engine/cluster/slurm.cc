@@ -20,6 +20,9 @@ const std::set<std::string, std::less<>> kOwnOptions = {
     "no-kill", "no-requeue", "nodes",  "ntasks",      "ntasks-per-node", "parsable",
     "requeue", "wait",       "wrap"};
 
+// Options of a step that would change, or end elsewhere, what it reads and writes.
+const std::set<std::string, std::less<>> kStreamOptions = {"input", "label", "output", "pty", "unbuffered"};
+
 template <class Number>
 std::optional<Number> number_of(std::string_view text) {
   Number number{};
@@ -75,7 +78,8 @@ Words numbered_by_task(const AgentStart& start) {
 }
 
 // Agents use all CPUs of the node: Slurm must not bind a task to one. A step lives on without the nodes that are lost.
-Words launch_options(std::int64_t nodes) {
+// `input`: what tasks read.
+Words launch_options(std::int64_t nodes, const char* input) {
   return {fmt::format("--nodes={}", nodes),
           fmt::format("--ntasks={}", nodes),
           "--ntasks-per-node=1",
@@ -83,7 +87,7 @@ Words launch_options(std::int64_t nodes) {
           "--no-kill",
           "--kill-on-bad-exit=0",
           "--export=ALL",
-          "--input=none"};
+          fmt::format("--input={}", input)};
 }
 
 void add(Variables& variables, const Variables& added) {
@@ -124,7 +128,7 @@ std::string fault_of_version(std::string_view printed) {
   return fmt::format("this is Slurm {}; {}.{} or newer is needed", version, kOldestYear, kOldestMonth);
 }
 
-std::string faults_of(const NodeRequest& request) {
+std::string faults_of(const NodeRequest& request, bool over_stdio) {
   std::vector<std::string> faults;
   if (request.nodes < 1) faults.push_back(fmt::format("{} nodes are none", request.nodes));
   for (const auto& [name, value] : request.options) {
@@ -132,6 +136,8 @@ std::string faults_of(const NodeRequest& request) {
       faults.push_back(fmt::format("\"{}\" is no name of an option (\"partition\", without dashes)", name));
     } else if (kOwnOptions.contains(name)) {
       faults.push_back(fmt::format("the option \"{}\" is set by Cadre", name));
+    } else if (over_stdio && kStreamOptions.contains(name)) {
+      faults.push_back(fmt::format("the option \"{}\" is set by Cadre where srun carries the session", name));
     } else if (value.find('\n') != value.npos || value.find('\0') != value.npos) {
       faults.push_back(fmt::format("the option \"{}\" has a line break", name));
     }
@@ -176,7 +182,7 @@ std::string submit_script(const NodeRequest& request, const AgentStart& start) {
   if (!request.all_or_none)
     return fmt::format("#!/bin/sh\n{}=\"$SLURM_ARRAY_TASK_ID\" exec {}\n", kOrdinalVariable, shell_line(start.command));
   Words launch = {"srun"};
-  const Words options = launch_options(request.nodes);
+  const Words options = launch_options(request.nodes, "none");
   launch.insert(launch.end(), options.begin(), options.end());
   launch.emplace_back("--");
   const Words agent = numbered_by_task(start);
@@ -194,8 +200,9 @@ std::optional<std::string> submitted_job(std::string_view printed) {
 
 Words step_command(const NodeRequest& request, const AgentStart& start, std::int64_t nodes, bool overlap) {
   Words command = {"srun"};
-  const Words options = launch_options(nodes);
+  const Words options = launch_options(nodes, start.over_stdio ? "all" : "none");
   command.insert(command.end(), options.begin(), options.end());
+  if (start.over_stdio) command.emplace_back("--unbuffered");  // otherwise Slurm waits for the end of a line
   if (overlap) command.emplace_back("--overlap");
   if (!start.directory.empty()) command.push_back("--chdir=" + start.directory.string());
   std::map<std::string, std::string> further = request.options;
@@ -317,6 +324,13 @@ bool is_step_refused(std::string_view errors) {
   });
 }
 
+bool has_task_ended(std::string_view errors) {
+  constexpr std::string_view task = ": task 0: ";  // srun: error: n1: task 0: Killed
+  return std::ranges::any_of(split(errors, '\n'), [&](std::string_view line) {
+    return line.starts_with("srun: error: ") && line.find(task) != line.npos;
+  });
+}
+
 std::vector<std::string> job_environment(const Variables& own, const Variables& added) {
   Variables variables;
   for (const auto& [name, value] : own) {
@@ -328,8 +342,12 @@ std::vector<std::string> job_environment(const Variables& own, const Variables& 
   return as_environment(variables);
 }
 
-std::vector<std::string> step_environment(const Variables& own, const Variables& added) {
+std::vector<std::string> step_environment(const Variables& own, const Variables& added, bool over_stdio) {
   Variables variables = own;
+  if (over_stdio) {
+    for (const char* name : {"SLURM_LABELIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE"})
+      variables.erase(name);
+  }
   add(variables, added);
   return as_environment(variables);
 }

@@ -23,8 +23,8 @@ inline constexpr int kOldestMonth = 11;
 
 // Returns why a Slurm cannot be used, from what `sbatch --version` prints; empty if it can be.
 std::string fault_of_version(std::string_view printed);
-// Returns all faults of a request's options in one text; empty if there are none.
-std::string faults_of(const NodeRequest& request);
+// Returns all faults of a request's options in one text; empty if there are none. `over_stdio`: see AgentStart.
+std::string faults_of(const NodeRequest& request, bool over_stdio = false);
 
 // Returns "cadre-<experiment>.<request>".
 std::string job_name(std::string_view experiment, std::uint64_t request);
@@ -75,10 +75,13 @@ std::string waiting_step(std::string_view errors);
 bool is_allocation_over(std::string_view errors);
 // Returns true if srun failed before its step began.
 bool is_step_refused(std::string_view errors);
+// Returns true if srun says how the task of a step with one node has ended.
+bool has_task_ended(std::string_view errors);
 
-// Returns the environment of commands, as NAME=value. For jobs without what describes the job that this process is in.
+// Returns the environment of commands, as NAME=value. For jobs without what describes the job that this process is in;
+// for steps over_stdio without what changes their input and output.
 std::vector<std::string> job_environment(const Variables& own, const Variables& added);
-std::vector<std::string> step_environment(const Variables& own, const Variables& added);
+std::vector<std::string> step_environment(const Variables& own, const Variables& added, bool over_stdio = false);
 // Returns true if this process is in an allocation, and then if it is a step of it that holds resources.
 bool is_in_allocation(const Variables& own);
 bool is_in_step(const Variables& own);

@@ -71,6 +71,10 @@ void SlurmJobs::request(const NodeRequest& request, const AgentStart& start) {
     events_.push_back(Refused{.request = request.id, .reason = faults});
     return;
   }
+  if (start.over_stdio) {
+    events_.push_back(Refused{.request = request.id, .reason = "a job that Slurm queues has no input and output here"});
+    return;
+  }
   Request& made = requests_[request.id];
   made.asked = request;
   made.start = start;

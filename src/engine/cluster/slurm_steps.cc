@@ -37,14 +37,16 @@ SlurmSteps::SlurmSteps(slurm::Variables own) : own_(std::move(own)), begun_(base
 }
 
 void SlurmSteps::request(const NodeRequest& request, const AgentStart& start) {
-  if (const std::string faults = slurm::faults_of(request); !faults.empty()) return refuse(request.id, faults);
+  if (const std::string faults = slurm::faults_of(request, start.over_stdio); !faults.empty())
+    return refuse(request.id, faults);
   const std::optional<std::int64_t> allocated = slurm::allocated_nodes(own_);
   if (allocated && request.nodes > *allocated)
     return refuse(request.id, fmt::format("the allocation has {} nodes, not {}", *allocated, request.nodes));
-  const std::int64_t count = request.all_or_none ? 1 : request.nodes;
+  const bool together = request.all_or_none && !start.over_stdio;  // one input cannot be that of several agents
+  const std::int64_t count = together ? 1 : request.nodes;
   for (std::int64_t ordinal = 0; ordinal < count; ++ordinal) {
     auto step = std::make_unique<Step>(Step{.request = request, .start = start});
-    if (request.all_or_none) {
+    if (together) {
       step->released.resize(static_cast<std::size_t>(request.nodes));
     } else {
       step->ordinal = ordinal;
@@ -74,10 +76,13 @@ void SlurmSteps::start(Step& step) {
     step.command = std::make_unique<Command>(CommandStart{
         .arguments =
             slurm::step_command(step.request, step.start, together ? step.request.nodes : 1, slurm::is_in_step(own_)),
-        .environment = slurm::step_environment(own_, added),
+        .environment = slurm::step_environment(own_, added, step.start.over_stdio),
         .directory = {},
         .input = {},
+        .carries_session = step.start.over_stdio,
         .death_signal = step.start.outlives ? 0 : SIGTERM});
+    if (step.start.over_stdio)
+      connections_.push_back({step.request.id, step.ordinal.value_or(0), step.command->take_session()});
   } catch (const EngineError& error) {
     try_again(step, error.what());
   }
@@ -192,7 +197,8 @@ bool SlurmSteps::look(Step& step) {
   events_.push_back(
       AgentEnded{.request = step.request.id,
                  .ordinal = step.ordinal,
-                 .reason = fmt::format("srun ended with {}{}{}", step.command->end(), said.empty() ? "" : ": ", said)});
+                 .reason = fmt::format("srun ended with {}{}{}", step.command->end(), said.empty() ? "" : ": ", said),
+                 .is_certain = step.command->has_succeeded() || slurm::has_task_ended(errors)});
   return false;
 }
 

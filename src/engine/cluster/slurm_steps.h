@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <utility>
 
 #include "engine/cluster/command.h"
 #include "engine/cluster/slurm.h"
@@ -11,7 +12,7 @@
 namespace cadre::engine::cluster {
 
 // One srun for each node, so that a node can be given back and asked for again; one for all nodes of an all_or_none
-// request, which are given back together.
+// request, which are given back together, unless their sessions are in its input and output.
 class SlurmSteps final : public Provider {
  public:
   // `own`: the environment of this process. Throws InvalidArgument if it is in no allocation.
@@ -25,6 +26,7 @@ class SlurmSteps final : public Provider {
   // The allocation's time limit, which is asked every minute, because it may be changed; or when it was found ended.
   std::optional<std::chrono::steady_clock::time_point> all_end() const override { return ends_; }
   void look_soon() override;
+  std::vector<AgentConnection> take_connections() override { return std::exchange(connections_, {}); }
   std::vector<ProviderEvent> take_events() override;
   std::optional<std::chrono::steady_clock::time_point> next_look() const override;
   std::vector<int> fds() const override;
@@ -60,6 +62,7 @@ class SlurmSteps final : public Provider {
   TimePoint asked_ = {};
   TimePoint next_question_ = TimePoint::min();
   std::vector<std::unique_ptr<Step>> steps_ = {};
+  std::vector<AgentConnection> connections_ = {};
   std::vector<ProviderEvent> events_ = {};
 };
 

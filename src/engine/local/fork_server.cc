@@ -82,21 +82,23 @@ bool is_packet_socket(int fd) {
 
 }  // namespace
 
-std::unique_ptr<ForkServer> ForkServer::start(WorkerBody body, std::function<void()> preload, char** argv) {
-  if (!other_threads().empty()) return fork_or_execute(argv, "/proc/self/exe", body, {});
+std::unique_ptr<ForkServer> ForkServer::start(WorkerBody body, std::function<void()> preload, char** argv,
+                                              const std::vector<int>& not_inherited) {
+  if (!other_threads().empty()) return fork_or_execute(argv, "/proc/self/exe", body, {}, not_inherited);
   collapse_memory();
-  return fork_or_execute(nullptr, nullptr, body, std::move(preload));
+  return fork_or_execute(nullptr, nullptr, body, std::move(preload), not_inherited);
 }
 
 std::unique_ptr<ForkServer> ForkServer::execute(std::vector<std::string> command) {
   std::vector<char*> argv;
   for (std::string& argument : command) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  return fork_or_execute(argv.data(), argv.front(), nullptr, {});
+  return fork_or_execute(argv.data(), argv.front(), nullptr, {}, {});
 }
 
 std::unique_ptr<ForkServer> ForkServer::fork_or_execute(char** argv, const char* program, WorkerBody body,
-                                                        std::function<void()> preload) {
+                                                        std::function<void()> preload,
+                                                        const std::vector<int>& not_inherited) {
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
     throw EngineError("cannot make the fork server's socket: " + base::last_system_error());
@@ -119,6 +121,7 @@ std::unique_ptr<ForkServer> ForkServer::fork_or_execute(char** argv, const char*
     ::_exit(127);
   }
   if (server == 0) {
+    for (const int descriptor : not_inherited) ::close(descriptor);
     ours.reset();
     run_fork_server({std::move(theirs), table.get(), controller, body, std::move(preload)});
   }

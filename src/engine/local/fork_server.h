@@ -88,8 +88,9 @@ class ForkServerConnection {
 class ForkServer final : public ForkServerConnection {
  public:
   // Forks the server, or executes this program again if other threads are running already. The child continues as the
-  // server and never returns from here. Throws EngineError.
-  static std::unique_ptr<ForkServer> start(WorkerBody body, std::function<void()> preload, char** argv);
+  // server and never returns from here. It closes the descriptors `not_inherited`. Throws EngineError.
+  static std::unique_ptr<ForkServer> start(WorkerBody body, std::function<void()> preload, char** argv,
+                                           const std::vector<int>& not_inherited = {});
   // Executes a program, found in PATH, as the server. Throws EngineError.
   static std::unique_ptr<ForkServer> execute(std::vector<std::string> command);
   // Becomes the server if this process was executed to be one, otherwise returns. Removes its mark from the
@@ -105,7 +106,8 @@ class ForkServer final : public ForkServerConnection {
   ForkServer(pid_t server, base::FileDescriptor control, std::unique_ptr<WorkerTable> table);
   // Executes the program, or runs the server in the fork if `program` is null.
   static std::unique_ptr<ForkServer> fork_or_execute(char** argv, const char* program, WorkerBody body,
-                                                     std::function<void()> preload);
+                                                     std::function<void()> preload,
+                                                     const std::vector<int>& not_inherited);
   std::string why_gone() const override;
 
   pid_t owner_;
