@@ -41,10 +41,10 @@ class NodesTest(unittest.TestCase):
         self.assertEqual(process.returncode, 0, errors + output)
         return [json.loads(line) for line in output.splitlines()]
 
-    def rows(self):
+    def rows(self, storage=None):
         """Returns the steps of all trials, as they are in the result files."""
         steps = {}
-        for file in (self.storage / "population").glob("*/result.json"):
+        for file in ((storage or self.storage) / "population").glob("*/result.json"):
             steps[file.parent.name] = [json.loads(line)["done"] for line in file.read_text().splitlines()]
         return steps
 
@@ -147,20 +147,19 @@ class TimeLimitTest(NodesTest):
 
     def events(self, kind):
         with sqlite3.connect(f"file:{self.storage}/population/experiment.db?mode=ro", uri=True) as store:
-            return [json.loads(data) for data, in store.execute("select data from events where kind = ? order by sequence", (kind,))]
+            rows = store.execute("select data from events where kind = ? order by sequence", (kind,))
+            return [json.loads(data) for data, in rows]
 
     def expect_that_nothing_was_lost(self):
-        rows = self.rows()
         undisturbed = self.cluster.directory / "undisturbed"
         self.results(self.start(self.population(4, self.ITERATIONS, 0, 3, storage=undisturbed)))
-        self.storage, storage = undisturbed, self.storage
-        self.assertEqual(rows, self.rows())  # some steps are repeated in exploits
-        self.storage = storage
+        self.assertEqual(self.rows(), self.rows(undisturbed))  # some steps are repeated in exploits
         self.assertFalse([end for end in self.events("worker_ended") if end["exit"]["kind"] == "node_lost"])
 
     def test_a_job_drains_before_its_limit_and_another_one_follows(self):
         file = self.cluster.directory / "minute.json"
-        file.write_text(json.dumps({"engine": "slurm", "groups": [{"nodes": 2, "options": {"time": "1"}}]}), encoding="utf-8")
+        groups = [{"nodes": 2, "options": {"time": "1"}}]
+        file.write_text(json.dumps({"engine": "slurm", "groups": groups}), encoding="utf-8")
         found = self.results(self.start(self.population(4, self.ITERATIONS, 100, 3), CADRE_CLUSTER=str(file)))
         self.assertEqual([trial["done"] for trial in found], [self.ITERATIONS] * 4)
         self.expect_that_nothing_was_lost()

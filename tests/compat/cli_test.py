@@ -516,14 +516,14 @@ class CliTest(unittest.TestCase):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         experiment = storage / "population"
-        secret = lambda: json.loads((experiment / ".cluster.json").read_text())["nodes"]["secret"]
-        begun = self.nodes_until(experiment, lambda found: len([one for node in found["nodes"] for one in node["trials"]]) == 4)
+        begun = self.nodes_until(experiment, lambda found: sum(len(node["trials"]) for node in found["nodes"]) == 4)
         self.assertEqual([node["state"] for node in begun["nodes"]], ["ready", "ready"])
         self.assertEqual(sorted(trial for node in begun["nodes"] for trial in node["trials"]), [0, 1, 2, 3])
         self.assertEqual(begun["waiting"], [])
         self.assertEqual((begun["nodes"][0]["node"], begun["nodes"][0]["left"], begun["nodes"][0]["reason"]), (1, None, ""))
         self.assertGreater(begun["nodes"][0]["resources"]["cpus"], 0)
-        self.assertNotIn(secret(), cadre("nodes", experiment) + cadre("nodes", experiment, "--json"))
+        secret = json.loads((experiment / ".cluster.json").read_text())["nodes"]["secret"]
+        self.assertNotIn(secret, cadre("nodes", experiment) + cadre("nodes", experiment, "--json"))
         lost, drained = agents_of(process.pid)
         os.kill(lost, signal.SIGKILL)
         self.nodes_until(experiment, lambda found: len(found["nodes"]) == 3)
@@ -554,7 +554,8 @@ class CliTest(unittest.TestCase):
         self.run_on_two_nodes("training_run_tool", self.storage / "trained")
         self.addCleanup(shutil.rmtree, self.storage / "trained")
         nodes = document("nodes", self.storage / "trained" / "run")["nodes"]
-        self.assertEqual([(node["state"], node["ranks"], node["reason"]) for node in nodes], [("left", [], "the run has finished")] * 2)
+        found = [(node["state"], node["ranks"], node["reason"]) for node in nodes]
+        self.assertEqual(found, [("left", [], "the run has finished")] * 2)
         self.assertEqual(sum(node["workers"] for node in nodes), 4)  # two ranks, two attempts
 
     def test_nodes_of_a_published_experiment_are_shown(self):

@@ -99,7 +99,7 @@ class ResultGrid:
 
     @property
     def interrupted(self):
-        """True if Ctrl-C or a signal ended the experiment early: Tuner.restore goes on with it."""
+        """True if Ctrl-C, a signal or the time limit of all nodes ended the experiment early: Tuner.restore goes on with it."""
         return self._results.is_interrupted
 
     @property
