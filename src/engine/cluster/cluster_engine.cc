@@ -446,7 +446,7 @@ void ClusterEngine::agent_ended(const AgentEnded& ended) {
 
 // Without this node the others go on; without any, wait() says so.
 void ClusterEngine::cannot_have(const std::string& reason) {
-  refusal_ = reason;
+  if (has_begun_ || refusal_.empty()) refusal_ = reason;  // the first is the cause of the others
   if (has_begun_) std::fprintf(stderr, "cadre: a node cannot be had any more: %s\n", reason.c_str());
 }
 

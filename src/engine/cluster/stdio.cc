@@ -19,9 +19,10 @@ namespace {
 
 constexpr std::size_t kMostQuoted = 200;
 
-// Returns the last line of what was printed that is not empty, as it can be shown.
+// Returns the last complete line of what was printed, or else what there is of it, as it can be shown.
 std::string last_line(std::span<const std::byte> noise) {
   std::string_view text(reinterpret_cast<const char*>(noise.data()), noise.size());
+  if (const std::size_t end = text.rfind('\n'); end != text.npos) text = text.substr(0, end);
   while (text.ends_with('\n')) text.remove_suffix(1);
   text = text.substr(text.rfind('\n') + 1);
   return base::printable(text.substr(0, kMostQuoted), base::Encoding::utf8);
