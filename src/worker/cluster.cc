@@ -32,6 +32,8 @@ using engine::cluster::Provider;
 constexpr std::chrono::seconds kLeastPatience{25};
 constexpr std::chrono::seconds kMostWait{86400};
 
+constexpr const char* kProcesses = "processes";  // an engine
+
 constexpr const char* kPort = "port";
 constexpr const char* kStdio = "stdio";
 
@@ -75,7 +77,7 @@ struct EngineKind {
 };
 
 constexpr std::array kEngines{EngineKind{"slurm", make_slurm, all_of_the_allocation},
-                              EngineKind{"processes", make_processes, one_node}};
+                              EngineKind{kProcesses, make_processes, one_node}};
 
 const EngineKind* find_engine(const std::string& name) {
   for (const EngineKind& kind : kEngines) {
@@ -146,6 +148,9 @@ std::vector<std::string> faults_of(const ClusterConfig& cluster) {
          {std::pair{"nodes", group.nodes}, std::pair{"cpus", group.cpus}, std::pair{"gpus", group.gpus}}) {
       if (number < 0) faults.push_back(fmt::format("cluster.groups: {} of \"{}\" is {}", name, group.name, number));
     }
+    if (cluster.engine == kProcesses && !group.options.empty())
+      faults.push_back(fmt::format("cluster.groups: \"{}\" has the option \"{}\", and the engine \"{}\" has none",
+                                   group.name, group.options.begin()->first, kProcesses));
   }
   if (cluster.link != kPort && cluster.link != kStdio)
     faults.push_back(fmt::format("cluster.link is \"{}\"; there are \"{}\", \"{}\"", cluster.link, kPort, kStdio));

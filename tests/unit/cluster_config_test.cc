@@ -1,7 +1,7 @@
-// Faults of a cluster's members that are said before anything runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
+
+#include <cstdlib>
 
 #include "cadre/cluster.h"
 #include "worker/cluster.h"
@@ -9,34 +9,44 @@
 namespace cadre::worker {
 namespace {
 
-using ::testing::AllOf;
+using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class ClusterConfigTest : public ::testing::Test {
- protected:
-  ClusterConfigTest() { ::unsetenv("SLURM_JOB_ID"); }
-  ~ClusterConfigTest() override { ::unsetenv("SLURM_JOB_ID"); }
-};
-
-TEST_F(ClusterConfigTest, ALinkThatIsNoneIsNamedWithThoseThatAre) {
-  EXPECT_THAT(faults_of({.engine = "processes", .link = "ssh"}),
-              ElementsAre(AllOf(HasSubstr("cluster.link is \"ssh\""), HasSubstr("\"port\", \"stdio\""))));
+TEST(ClusterConfig, TheDefaultsHaveNoFault) {
+  EXPECT_THAT(faults_of(ClusterConfig()), IsEmpty());
+  EXPECT_THAT(faults_of(ClusterConfig{.engine = "processes", .groups = {{.nodes = 2}}}), IsEmpty());
+  EXPECT_THAT(faults_of(ClusterConfig{.groups = {{.options = {{"partition", "a100"}}}}}), IsEmpty());
 }
 
-TEST_F(ClusterConfigTest, StdioIsNotForJobsFromTheQueue) {
-  const ClusterConfig cluster{.engine = "slurm", .link = "stdio"};
-  EXPECT_THAT(faults_of(cluster), ElementsAre(AllOf(HasSubstr("this program is in no allocation of Slurm"),
-                                                    HasSubstr("start the program with sbatch or salloc"))));
-  ::setenv("SLURM_JOB_ID", "7", 1);
-  EXPECT_THAT(faults_of(cluster), IsEmpty());
+TEST(ClusterConfig, EachFaultIsSaidWithItsMember) {
+  EXPECT_THAT(faults_of(ClusterConfig{.engine = "slrum"}),
+              ElementsAre(R"(cluster.engine is "slrum"; there are "slurm", "processes")"));
+  EXPECT_THAT(faults_of(ClusterConfig{.groups = {}}), ElementsAre("cluster.groups is empty"));
+  EXPECT_THAT(faults_of(ClusterConfig{.groups = {{.name = "a", .nodes = -1, .cpus = -2, .gpus = -3}}}),
+              ElementsAre(R"(cluster.groups: nodes of "a" is -1)", R"(cluster.groups: cpus of "a" is -2)",
+                          R"(cluster.groups: gpus of "a" is -3)"));
+  EXPECT_THAT(faults_of(ClusterConfig{.patience = 24s}),
+              ElementsAre(HasSubstr("cluster.patience is 24 s; it must be")));
+  EXPECT_THAT(faults_of(ClusterConfig{.nodes_stay = -1s}), ElementsAre(HasSubstr("cluster.nodes_stay is -1 s")));
+  EXPECT_THAT(faults_of(ClusterConfig{.nodes_stay = 25h}), ElementsAre(HasSubstr("cluster.nodes_stay is 90000 s")));
+  EXPECT_THAT(faults_of(ClusterConfig{.drain_before = -1s}), ElementsAre(HasSubstr("cluster.drain_before is -1 s")));
+  EXPECT_THAT(faults_of(ClusterConfig{.link = "ports"}), ElementsAre(HasSubstr("cluster.link is \"ports\"")));
 }
 
-TEST_F(ClusterConfigTest, StdioHasNoAddresses) {
-  EXPECT_THAT(faults_of({.engine = "processes", .link = "stdio", .addresses = {"10.0.0.1"}}),
+TEST(ClusterConfig, OverStandardStreamsNobodyDials) {
+  EXPECT_THAT(faults_of(ClusterConfig{.engine = "processes", .link = "stdio"}), IsEmpty());
+  EXPECT_THAT(faults_of(ClusterConfig{.engine = "processes", .addresses = {"10.0.0.1"}, .link = "stdio"}),
               ElementsAre(HasSubstr("cluster.addresses are 10.0.0.1, and with cluster.link \"stdio\" no node dials")));
-  EXPECT_THAT(faults_of({.engine = "processes", .link = "stdio"}), IsEmpty());
+  ::unsetenv("SLURM_JOB_ID");
+  EXPECT_THAT(faults_of(ClusterConfig{.link = "stdio"}), ElementsAre(HasSubstr("this program is in no allocation")));
+}
+
+TEST(ClusterConfig, OptionsAreForEnginesThatHaveThem) {
+  EXPECT_THAT(
+      faults_of(ClusterConfig{.engine = "processes", .groups = {{.name = "a", .options = {{"partition", "a100"}}}}}),
+      ElementsAre(R"(cluster.groups: "a" has the option "partition", and the engine "processes" has none)"));
 }
 
 }  // namespace
