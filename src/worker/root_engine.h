@@ -14,8 +14,9 @@ namespace cadre::worker {
 // worker with the resources for its own workers. Only one can exist at a time. Throws EngineError if cadre::init was
 // not called in this process, if this is a worker that may not start workers, or if another engine is in use.
 //
-// With a cluster waits for its nodes; throws Interrupted after a signal to end meanwhile. `directory`: that of the run, whose lock this process holds, so that the process
-// that continues the run if this one is killed finds them; empty: nobody finds them.
+// With a cluster waits for its nodes; throws Interrupted after a signal to end meanwhile. `directory`: that of the run,
+// whose lock this process holds, so that the process that continues the run if this one is killed finds them; empty:
+// nobody finds them.
 std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& directory = {});
 
 // Returns an engine for a run that has ended, which starts no worker: no nodes are requested for it. Throws EngineError

@@ -37,7 +37,7 @@ TEST(ClusterConfig, EachFaultIsSaidWithItsMember) {
 
 TEST(ClusterConfig, OverStandardStreamsNobodyDials) {
   EXPECT_THAT(faults_of(ClusterConfig{.engine = "processes", .link = "stdio"}), IsEmpty());
-  EXPECT_THAT(faults_of(ClusterConfig{.engine = "processes", .addresses = {"10.0.0.1"}, .link = "stdio"}),
+  EXPECT_THAT(faults_of(ClusterConfig{.engine = "processes", .link = "stdio", .addresses = {"10.0.0.1"}}),
               ElementsAre(HasSubstr("cluster.addresses are 10.0.0.1, and with cluster.link \"stdio\" no node dials")));
   ::unsetenv("SLURM_JOB_ID");
   EXPECT_THAT(faults_of(ClusterConfig{.link = "stdio"}), ElementsAre(HasSubstr("this program is in no allocation")));
