@@ -112,6 +112,8 @@ void report_together(const Config& config) {
 struct Together {
   double reports_per_s = 0;  // while all trials report
   double p99_s = 0;          // of the durations of report()
+  double wall_s = 0;         // of the run
+  double cpu_s = 0;          // of all processes
 };
 
 Together report_from(const Settings& settings, const std::string& name, std::int64_t trials, std::int64_t nodes) {
@@ -137,7 +139,10 @@ Together report_from(const Settings& settings, const std::string& name, std::int
     for (double latency = 0; file >> latency;) all.push_back(latency);
   }
   const auto count = static_cast<double>(all.size());
-  return {.reports_per_s = count / (last - first), .p99_s = quantile(all, 0.99)};
+  return {.reports_per_s = count / (last - first),
+          .p99_s = quantile(all, 0.99),
+          .wall_s = run.wall_s,
+          .cpu_s = run.usage.cpu_s};
 }
 
 // Measures reports of many workers on many agents, in turns with 16 trials on this machine.
@@ -147,18 +152,22 @@ void compare_many(const Settings& settings) {
   std::vector<double> nodes;
   std::vector<double> ratios;
   std::vector<double> p99;
+  std::vector<double> wall;
+  double cpu_s = 0;
   for (std::int64_t round = 0; round < settings.rounds; ++round) {
     here.push_back(report_from(settings, fmt::format("together_here_{}", round), kHere, 0).reports_per_s);
     const Together many =
         report_from(settings, fmt::format("together_on_nodes_{}", round), settings.workers, settings.agents);
     nodes.push_back(many.reports_per_s);
     p99.push_back(many.p99_s);
+    wall.push_back(many.wall_s);
+    cpu_s += many.cpu_s;
     ratios.push_back(here.back() / nodes.back());
   }
   const double ratio = median(ratios);
   print_line("cluster",
-             {{"workers", settings.workers}, {"agents", settings.agents}, {"reports_each", settings.reports_each}}, 0,
-             0,
+             {{"workers", settings.workers}, {"agents", settings.agents}, {"reports_each", settings.reports_each}},
+             median(wall), cpu_s,
              {{"here_reports_per_s", median(here)},
               {"nodes_reports_per_s", median(nodes)},
               {"p99_ms", median(p99) * 1e3},

@@ -448,9 +448,9 @@ TEST_F(Directory, NothingThatNobodyListsStaysPublished) {
   controller.reset();
   const auto storage = storage::open_storage(experiment.parsed_uri());
   storage->write("00000_x/checkpoint_900000/state", "left over");
-  storage->write("00000_x/checkpoint_900000.generation_7/state", "left over");
+  storage->write("00000_x/checkpoint_900000.generation_2/state", "left over");
   storage->write(publish::segment_name({.number = 900'000}), "left over");
-  storage->write(publish::segment_name({.number = 900'000, .generation = 7}), "left over");
+  storage->write(publish::segment_name({.number = 900'000, .generation = 2}), "left over");
   ASSERT_EQ(experiment.run_to_the_end().code, Ended::finished);
   std::set<std::string> listed;
   const publish::Manifest manifest = *experiment.published();

@@ -71,7 +71,7 @@ std::optional<ClusterConfig> cluster_of(const ControllerOptions& options) {
                        .groups = {{.nodes = options.nodes}},
                        .addresses = {"127.0.0.1"},
                        .patience = std::chrono::seconds(25),
-                       .nodes_stay = std::chrono::seconds(60)};  // less than tests wait for processes that are left
+                       .nodes_stay = std::chrono::seconds(10)};  // less than tests wait for processes that are left
 }
 
 // Restores the experiment if possible. Only the process that begins an experiment holds its object.

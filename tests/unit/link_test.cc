@@ -193,30 +193,64 @@ TEST(PairStream, AFileIsNone) {
   EXPECT_THROW(PairStream(std::move(file), std::move(output)), StreamEnded);
 }
 
-// One end that speaks by itself, and a link which is mute when it has heard nothing for five seconds.
-TEST(Link, WhoHasHeardNothingForAWhileSaysNothingUntilItHearsSomething) {
-  auto [here, there] = connected_sockets();
-  Poller poller;
-  Link link(poller, 7, [](LaneMessage&&) {}, {.silence = 30s, .mute_after = 5s});
-  const auto begin = Link::Clock::now();
-  link.connect(std::make_unique<SocketStream>(std::move(here)), {}, begin);
-  link.send(Lane::control, to_bytes("x"));
-  link.flush(begin + 4s);
-  std::array<char, 4096> space{};
-  EXPECT_GT(::recv(there.get(), space.data(), space.size(), MSG_DONTWAIT), 0);
-  link.send(Lane::control, to_bytes("y"));
-  link.flush(begin + 5s);
-  EXPECT_LT(::recv(there.get(), space.data(), space.size(), MSG_DONTWAIT), 0);
-  EXPECT_TRUE(link.is_connected());
-  ResumableSession other(7);
-  other.connect(begin);
-  const auto said = other.output(begin);
-  ASSERT_EQ(::send(there.get(), said.data(), said.size(), 0), std::ssize(said));
-  while (!poller.wait(10s)) {
+// Another end that the test drives, and a link that is mute when it has heard nothing for five seconds.
+class MuteLink : public testing::Test {
+ protected:
+  MuteLink() {
+    auto [one, other] = connected_sockets();
+    there = std::move(other);
+    partner.connect(begin);
+    link.connect(std::make_unique<SocketStream>(std::move(one)), {}, begin);
+    partner_says(begin);
+    took_something();
   }
+  // Sends what the other end has to say at a time, and lets the link read it.
+  void partner_says(Link::TimePoint time) {
+    const auto said = partner.output(time);
+    ASSERT_FALSE(said.empty());
+    ASSERT_EQ(::send(there.get(), said.data(), said.size(), 0), std::ssize(said));
+    partner.written(said.size());
+    ASSERT_TRUE(poller.wait(60s));
+  }
+  // Returns true if the link has sent something since the last call, which the other end then has.
+  bool took_something() {
+    std::array<std::byte, 4096> space{};
+    const auto count = ::recv(there.get(), space.data(), space.size(), MSG_DONTWAIT);
+    if (count <= 0) return false;
+    partner.receive(std::span(space).first(static_cast<std::size_t>(count)), begin);
+    return true;
+  }
+
+  const Link::TimePoint begin = Link::Clock::now();
+  base::FileDescriptor there;
+  Poller poller;
+  Link link{poller, 7, [](LaneMessage&&) {}, {.silence = 60s, .mute_after = 10s}};
+  ResumableSession partner{7};
+};
+
+TEST_F(MuteLink, SaysNothingWhenItHasHeardNothingForAWhile) {
+  link.send(Lane::control, to_bytes("x"));
+  link.flush(begin + 5s);
+  EXPECT_TRUE(took_something());
+  link.send(Lane::control, to_bytes("y"));
+  link.flush(Link::Clock::now() + 10s);
+  EXPECT_FALSE(took_something());
+  EXPECT_TRUE(link.is_connected());
+}
+
+TEST_F(MuteLink, SpeaksAgainWhenItHearsSomething) {
+  link.send(Lane::control, to_bytes("x"));
+  link.flush(Link::Clock::now() + 10s);
+  ASSERT_FALSE(took_something());
+  partner_says(begin + 5s);
   link.flush(Link::Clock::now());
-  EXPECT_GT(::recv(there.get(), space.data(), space.size(), MSG_DONTWAIT), 0);
-  link.flush(begin + 40s);
+  EXPECT_TRUE(took_something());
+}
+
+TEST_F(MuteLink, EndsWhenItHasHeardNothingForLonger) {
+  link.flush(Link::Clock::now() + 59s);
+  EXPECT_TRUE(link.is_connected());
+  link.flush(Link::Clock::now() + 60s);
   EXPECT_FALSE(link.is_connected());
 }
 
