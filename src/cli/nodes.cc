@@ -67,7 +67,7 @@ Nodes read_nodes(const Found& found) {
   NodeLog log(nodes.is_training_run);
   const auto follow = [&](const auto& row) { log.on(row); };
   reader.visit({.result = follow, .event = follow, .decision = follow});
-  // Of a published run that has not finished nobody knows here whether it runs.
+  // Nobody knows here whether a published run that has not finished is being run.
   nodes.is_as_published = found.copy != nullptr && !reader.finished();
   if (nodes.controller.empty() && !nodes.is_as_published)
     log.end_session(reader.finished() ? "the run has finished" : "its controller has ended");

@@ -94,6 +94,7 @@ class ClusterEngine final : public Engine {
 
  private:
   using TimePoint = Clock::time_point;
+  using Place = std::pair<std::uint64_t, std::int64_t>;  // a node's request, and its ordinal there
 
   // A node whose agent has connected.
   struct Member {
@@ -115,8 +116,8 @@ class ClusterEngine final : public Engine {
     std::unique_ptr<channel::Stream> stream;
     channel::Bytes in = {};
     TimePoint until = {};
-    std::optional<MarkSearch> noise = {};                              // comes first, over standard streams
-    std::optional<std::pair<std::uint64_t, std::int64_t>> place = {};  // request and ordinal of who must be there
+    std::optional<MarkSearch> noise = {};  // comes first, over standard streams
+    std::optional<Place> place = {};       // of who must be there
   };
 
   void leave();
@@ -185,13 +186,13 @@ class ClusterEngine final : public Engine {
   std::vector<Event> events_ = {};
   std::map<std::uint64_t, NodeRequest> requests_ = {};
   std::uint64_t last_request_ = 0;
-  std::map<std::uint64_t, std::set<std::int64_t>> ended_ = {};     // of requests: nodes that are gone
-  std::set<std::uint64_t> taken_over_ = {};                        // requests of an earlier process
-  std::set<std::pair<std::uint64_t, std::int64_t>> surplus_ = {};  // nodes of these that nobody needs
+  std::map<std::uint64_t, std::set<std::int64_t>> ended_ = {};  // of requests: nodes that are gone
+  std::set<std::uint64_t> taken_over_ = {};                     // requests of an earlier process
+  std::set<Place> surplus_ = {};                                // nodes of these that nobody needs
   // Nodes of an earlier process, and their names, that were there and may still run its workers.
-  std::map<std::pair<std::uint64_t, std::int64_t>, std::string> outstanding_ = {};
+  std::map<Place, std::string> outstanding_ = {};
   // Nodes whose agents have connected, and are being ended by the provider.
-  std::set<std::pair<std::uint64_t, std::int64_t>> given_up_ = {};
+  std::set<Place> given_up_ = {};
   std::filesystem::path kept_in_ = {};
   bool is_keeping_due_ = false;
   bool has_said_it_keeps_nothing_ = false;
@@ -206,8 +207,8 @@ class ClusterEngine final : public Engine {
     TimePoint at;
   };
   std::vector<Replacement> replacements_ = {};
-  // Of nodes, by request and ordinal; -1: all.
-  std::map<std::pair<std::uint64_t, std::int64_t>, std::optional<TimePoint>> ends_ = {};
+  // Time limits; the ordinal kAllNodes stands for all nodes of the request. Empty: none is known.
+  std::map<Place, std::optional<TimePoint>> ends_ = {};
   std::optional<TimePoint> first_joined_ = {};
   std::string closing_ = {};
   std::int64_t failures_ = 0;  // agents that ended before they connected, in a row

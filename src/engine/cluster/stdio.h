@@ -1,8 +1,8 @@
 // A session in the standard input and output of an agent, which what starts it on its node carries to the controller
 // and back: no port, no encryption, no token. Nothing can take the place of that connection: with it the node is gone.
 //
-// What the program prints before cadre::init, and what its launcher prints, comes first. A mark ends that; behind it is
-// the greeting of handshake.h, and the controller's.
+// Text comes first: the program prints before cadre::init, and its launcher may. A mark ends that; the greetings of
+// handshake.h follow.
 #pragma once
 
 #include <chrono>
