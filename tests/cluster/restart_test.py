@@ -336,7 +336,8 @@ class JobsTest(SlurmTest):
         self.finish(second)
         self.expect_nothing_left()
 
-    def test_nothing_begins_while_workers_run_on_a_node_that_is_cut_off(self):
+    def restart_beside_a_node_that_is_cut_off(self, command):
+        """Kills the controller while one node is cut off; returns what the next one says, which runs `command`."""
         cluster = self.cluster_file()
         first = self.start(self.command(), CADRE_CLUSTER=cluster)
         wait_until(lambda: self.rows() >= 20 and len(self.agents()) == 2, "two nodes are there")
@@ -344,7 +345,7 @@ class JobsTest(SlurmTest):
         workers = self.workers("n1")
         killed = self.kill(self.controller())
         first.wait()
-        second = self.start(self.command(), CADRE_CLUSTER=cluster)
+        second = self.start(command, CADRE_CLUSTER=cluster)
         last_seen = killed
         def has_begun():
             nonlocal last_seen
@@ -358,8 +359,17 @@ class JobsTest(SlurmTest):
         self.assertGreater(last_seen, killed)
         self.assertGreater(begun, last_seen)
         self.cluster.heal("n1")
-        self.assertIn("waiting until workers of the process before have ended on n1", self.finish(second))
+        said = self.finish(second)
+        self.assertIn("waiting until workers of the process before have ended on n1", said)
         self.expect_nothing_left()
+        return said
+
+    def test_nothing_begins_while_workers_run_on_a_node_that_is_cut_off(self):
+        self.restart_beside_a_node_that_is_cut_off(self.command())
+
+    def test_nothing_begins_either_if_the_nodes_are_of_no_use(self):
+        self.assertIn("the nodes of the process before are of no use: they run the program with other arguments",
+                      self.restart_beside_a_node_that_is_cut_off([*self.command(), "1"]))
 
     def test_jobs_end_if_no_controller_comes(self):
         first = self.start(self.command(), CADRE_CLUSTER=self.cluster_file(nodes=3, nodes_stay=3))

@@ -211,22 +211,30 @@ void ClusterEngine::request_nodes(const Continuation& continuation) {
     requests_[request.id] = request;
     ended_[request.id] = ended;
     taken_over_.insert(request.id);
-    for (const ConnectedNode& node : options_.kept->connected) {
-      if (node.request == request.id && !ended.contains(node.ordinal))
-        outstanding_[{node.request, node.ordinal}] = node.name;
-    }
   }
-  if (options_.kept && options_.kept->provider == options_.owner.provider) {
-    provider_->claim(continuation.claimed, options_.kept->processes);
-    watch_provider();
-  }
+  if (options_.kept) claim(*options_.kept);
   for (const auto& [request, ordinal] : continuation.surplus) {
     surplus_.emplace(request, ordinal);
     ended_[request].insert(ordinal);
-    outstanding_.erase({request, ordinal});
     provider_->release(request, ordinal);
   }
   for (const NodeRequest& request : continuation.missing) request_node(request);
+}
+
+// Takes all nodes over from the process before, for the provider to say when they have ended, and gives those back that
+// are of no use.
+void ClusterEngine::claim(const KeptNodes& kept) {
+  for (const ConnectedNode& node : kept.connected) outstanding_[{node.request, node.ordinal}] = node.name;
+  if (kept.provider != options_.owner.provider) return;
+  if (kept.host != options_.owner.host) {  // whose processes cannot be seen from here
+    provider_->claim({}, kept.processes);
+  } else {
+    provider_->claim(kept.requests, kept.processes);
+    for (const auto& [request, ended] : kept.requests) {
+      if (!requests_.contains(request.id)) provider_->release(request.id);
+    }
+  }
+  watch_provider();
 }
 
 void ClusterEngine::request_node(NodeRequest request) {
@@ -289,6 +297,7 @@ void ClusterEngine::keep() {
   nodes.processes = provider_->processes();
   for (const auto& [id, member] : members_)
     nodes.connected.push_back({member.hello.request, member.hello.ordinal, member.node.name});
+  for (const auto& [place, name] : outstanding_) nodes.connected.push_back({place.first, place.second, name});
   nodes.last_request = last_request_;
   nodes.last_node = last_node_;
   try {
@@ -321,7 +330,8 @@ std::vector<WaitingNodes> ClusterEngine::waiting() const {
 
 void ClusterEngine::await_nodes() {
   const TimePoint begin = Clock::now();
-  const bool continues = !outstanding_.empty();
+  const bool continues =
+      std::ranges::any_of(outstanding_, [&](const auto& entry) { return taken_over_.contains(entry.first.first); });
   const auto others_may_come = continues ? Clock::duration(0) : Clock::duration(kOthersMayCome);
   const Interrupts interrupts(*this);  // nodes are given back then
   std::optional<TimePoint> first_came;
@@ -409,6 +419,11 @@ void ClusterEngine::take_provider_events() {
 }
 
 void ClusterEngine::agent_ended(const AgentEnded& ended) {
+  if (ended.is_certain)
+    std::erase_if(outstanding_, [&](const auto& entry) {
+      const auto& [request, ordinal] = entry.first;
+      return request == ended.request && (!ended.ordinal || ordinal == *ended.ordinal);
+    });
   const auto found = requests_.find(ended.request);
   if (found == requests_.end() || is_leaving_) return;
   NodeRequest request = found->second;
@@ -420,9 +435,6 @@ void ClusterEngine::agent_ended(const AgentEnded& ended) {
   request.nodes = ended.ordinal ? 1 : request.nodes - static_cast<std::int64_t>(gone.size());
   if (ended.ordinal && !gone.insert(*ended.ordinal).second) return;
   for (std::int64_t ordinal = 0; !ended.ordinal && ordinal < found->second.nodes; ++ordinal) gone.insert(ordinal);
-  std::erase_if(outstanding_, [&](const auto& entry) {
-    return entry.first.first == ended.request && gone.contains(entry.first.second);
-  });
   is_keeping_due_ = true;
   bool was_there = ended.ordinal && given_up_.erase({ended.request, *ended.ordinal}) != 0;
   for (auto& [id, member] : members_) {

@@ -123,6 +123,7 @@ class ClusterEngine final : public Engine {
   void leave();
   bool listen(std::uint16_t port);
   std::string take_over(const KeptNodes& kept);
+  void claim(const KeptNodes& kept);
   void begin();
   void keep();
   std::vector<WaitingNodes> waiting() const;

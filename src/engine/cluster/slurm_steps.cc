@@ -142,7 +142,10 @@ void SlurmSteps::claim(const std::vector<KeptRequest>& requests, const std::vect
       const Place place(request.id, step.ordinal);
       const auto process = found.extract(place);
       if (!process || !take_over(*process.mapped(), std::move(step)))
-        events_.push_back(AgentEnded{.request = place.first, .ordinal = place.second, .reason = "its step has ended"});
+        events_.push_back(AgentEnded{.request = place.first,
+                                     .ordinal = place.second,
+                                     .reason = "its srun has ended",  // and perhaps not the step
+                                     .is_certain = false});
     }
   }
   for (const auto& [place, process] : found) {  // that nobody claims
