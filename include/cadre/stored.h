@@ -148,17 +148,17 @@ inline constexpr bool is_array = false;
 template <class T, std::size_t Size>
 inline constexpr bool is_array<std::array<T, Size>> = true;
 
-// Members with the names that are stored.
-template <class T>
-void for_each_stored_member(T& object, auto&& use) {
+// Calls use(name, member, the same member of each of the others) for all members that are stored.
+template <class T, class... Other>
+void for_each_stored_member(T& object, auto&& use, Other&... others) {
   using Object = std::remove_const_t<T>;
   constexpr auto all_names = detail::member_names<Object>();
-  const auto members = detail::tie_members(object);
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     const auto use_stored = [&]<std::size_t Index>(std::integral_constant<std::size_t, Index>) {
       constexpr std::string_view name = all_names[Index];
       constexpr bool is_stored = std::ranges::find(kNotStored<Object>, name) == kNotStored<Object>.end();
-      if constexpr (is_stored) use(name, std::get<Index>(members));
+      if constexpr (is_stored)
+        use(name, std::get<Index>(detail::tie_members(object)), std::get<Index>(detail::tie_members(others))...);
     };
     (use_stored(std::integral_constant<std::size_t, I>()), ...);
   }(std::make_index_sequence<all_names.size()>());
@@ -202,8 +202,10 @@ Value to_stored(const T& object) {
   } else if constexpr (detail::is_a<T, std::variant>) {
     return std::visit(
         []<class Type>(const Type& alternative) {
-          Dict entries{{"type", kStoredName<Type>}};
           const Value value = to_stored(alternative);
+          Dict entries;
+          entries.reserve(1 + value.dict().size());
+          entries.emplace_back("type", kStoredName<Type>);
           entries.insert(entries.end(), value.dict().begin(), value.dict().end());
           return Value(std::move(entries));
         },
@@ -237,6 +239,7 @@ Value to_stored(const T& object) {
                   "this type has no members that could be stored; give it stored_form() and read_stored()");
     Dict entries;
     if constexpr (!std::is_empty_v<T>) {
+      entries.reserve(detail::count_members<T>());
       detail::for_each_stored_member(object, [&]<class Member>(std::string_view name, const Member& member) {
         if constexpr (StoredIfSet<Member>) {
           if (!member.is_set()) return;
@@ -248,16 +251,19 @@ Value to_stored(const T& object) {
   }
 }
 
-/// Returns to_stored(object) without the entries that are equal in `standard`, which is to_stored() of the same type.
-/// Reading it into an object of which `standard` was made gives the first object back.
-template <class T>
-Value stored_changes(const T& object, const Value& standard) {
-  const Value all = to_stored(object);
+/// Returns to_stored(object) without the entries of members that are as in `standard`. Reading it into a copy of
+/// `standard` gives the object back.
+template <detail::NamedStruct T>
+Value stored_changes(const T& object, const T& standard) {
   Dict changes;
-  auto usual = standard.dict().begin();
-  for (const Dict::value_type& entry : all.dict()) {
-    if (entry != *usual++) changes.push_back(entry);
-  }
+  const auto add = [&changes]<class Member>(std::string_view name, const Member& member, const Member& usual) {
+    if constexpr (std::equality_comparable<Member>) {
+      if (member != usual) changes.emplace_back(name, to_stored(member));
+    } else if (Value value = to_stored(member); value != to_stored(usual)) {
+      changes.emplace_back(name, std::move(value));
+    }
+  };
+  detail::for_each_stored_member(object, add, standard);
   return changes;
 }
 

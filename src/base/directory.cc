@@ -89,8 +89,10 @@ bool make_directory(const fs::path& path) {
   return false;
 }
 
-void make_own_directory(const fs::path& path) {
-  if (!make_directory(path)) require_own_directory(path);
+bool make_own_directory(const fs::path& path) {
+  if (make_directory(path)) return true;
+  require_own_directory(path);
+  return false;
 }
 
 void require_own_directory(const fs::path& path) {

@@ -28,9 +28,9 @@ bool make_directory(const std::filesystem::path& path);
 void make_directories(const std::filesystem::path& path);
 // Does the same and waits until all new names are on the disk, so that they survive a loss of power.
 void make_directories_durably(const std::filesystem::path& path);
-// Makes a directory in a place where only Cadre makes directories. Throws StorageError if a link or a file has that
-// name: another user may have put it there.
-void make_own_directory(const std::filesystem::path& path);
+// Makes a directory in a place where only Cadre makes directories; returns false if there was one. Throws StorageError
+// if a link or a file has that name: another user may have put it there.
+bool make_own_directory(const std::filesystem::path& path);
 // Throws StorageError if the path of such a directory is a link or a file. Does nothing if the path does not exist.
 void require_own_directory(const std::filesystem::path& path);
 // Makes a directory the working directory of this process. Throws StorageError.

@@ -41,8 +41,8 @@ void write_all(int fd, std::string_view bytes, const fs::path& path) {
 }
 
 void write_file(const fs::path& path, std::string_view bytes) {
-  FileDescriptor file = open_own_file(path, O_WRONLY | O_CREAT);
-  if (::ftruncate(file.get(), 0) != 0) throw_storage_error("write", path);
+  // Not ftruncate(): ext4 writes what was cut to nothing and filled again to the disk as soon as it is closed.
+  FileDescriptor file = open_own_file(path, O_WRONLY | O_CREAT | O_TRUNC);
   write_all(file.get(), bytes, path);
   close_written(file, path);
 }
@@ -60,9 +60,8 @@ void replace_file(const fs::path& path, std::string_view bytes) {
 
 void replace_private_file(const fs::path& path, std::string_view bytes) {
   const fs::path temporary = temporary_name(path);
-  FileDescriptor file = open_own_file(temporary, O_WRONLY | O_CREAT);
-  if (::fchmod(file.get(), S_IRUSR | S_IWUSR) != 0 || ::ftruncate(file.get(), 0) != 0)
-    throw_storage_error("write", temporary);
+  FileDescriptor file = open_own_file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+  if (::fchmod(file.get(), S_IRUSR | S_IWUSR) != 0) throw_storage_error("write", temporary);
   write_all(file.get(), bytes, temporary);
   close_written(file, temporary);
   base::rename(temporary, path);

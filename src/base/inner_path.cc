@@ -123,7 +123,9 @@ void remove_inside(const fs::path& root, const InnerPath& path) {
 bool rename_inside(const fs::path& root, const InnerPath& from, const InnerPath& to) {
   const FileDescriptor old_parent = open_parent(root, from, "rename");
   if (!old_parent) return false;
-  const FileDescriptor new_parent = open_parent(root, to, "rename to");
+  const bool stays = fs::path(from.text()).parent_path() == fs::path(to.text()).parent_path();
+  const FileDescriptor other_parent = stays ? FileDescriptor() : open_parent(root, to, "rename to");
+  const FileDescriptor& new_parent = stays ? old_parent : other_parent;
   if (new_parent && ::renameat(old_parent.get(), last_name(from).c_str(), new_parent.get(), last_name(to).c_str()) == 0)
     return true;
   if (new_parent && errno == ENOENT) return false;

@@ -254,30 +254,15 @@ void append_python_float(std::string& out, double value) {
     out += std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
     return;
   }
+  // As Python's repr() does.
+  const bool is_fixed = value == 0 || (std::abs(value) >= 1e-4 && std::abs(value) < 1e16);
   char text[40];
-  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::scientific).ptr;
-  const std::string_view scientific(text, static_cast<std::size_t>(end - text));
-  const auto e = scientific.find('e');
-  int exponent = 0;
-  const char* exponent_begin = text + e + (scientific[e + 1] == '+' ? 2 : 1);
-  std::from_chars(exponent_begin, end, exponent);
-  if (exponent < -4 || exponent >= 16) {
-    out += scientific;
-    return;
-  }
-  std::string digits(scientific.substr(0, e));
-  if (digits.front() == '-') {
-    out += '-';
-    digits.erase(0, 1);
-  }
-  std::erase(digits, '.');
-  if (exponent < 0) {
-    out.append("0.").append(static_cast<std::size_t>(-exponent - 1), '0').append(digits);
-    return;
-  }
-  const auto whole = static_cast<std::size_t>(exponent) + 1;
-  if (digits.size() < whole) digits.append(whole - digits.size(), '0');
-  out.append(digits, 0, whole).append(".").append(digits.size() > whole ? digits.substr(whole) : "0");
+  const char* end = std::to_chars(text, text + sizeof text, value,
+                                  is_fixed ? std::chars_format::fixed : std::chars_format::scientific)
+                        .ptr;
+  const std::string_view digits(text, static_cast<std::size_t>(end - text));
+  out += digits;
+  if (is_fixed && digits.find('.') == digits.npos) out += ".0";
 }
 
 void append_json(std::string& out, const Value& value) { Writer(out, false).write(value); }

@@ -19,8 +19,8 @@ class Patience {
   explicit constexpr Patience(Duration longest) : longest_(longest) {}
 
   Duration longest() const { return longest_; }
-  // Returns for how long to poll now: `longest` or not at all.
-  Duration time_to_poll() const { return usual_ < longest_ ? longest_ : Duration::zero(); }
+  // Returns for how long to poll now: `longest`, if that is half of the usual time or more, or not at all.
+  Duration time_to_poll() const { return usual_ < 2 * longest_ ? longest_ : Duration::zero(); }
   // Any time beyond four times `longest` counts as that, so a pause between two series of answers is forgotten soon.
   void answer_took(Duration time) { usual_ += (std::min(time, 4 * longest_) - usual_) / 8; }
 

@@ -40,7 +40,7 @@ void Shell::continue_from(const Recovered& recovered) {
   for (const std::string& note : recovered.notes) say(note);
 }
 
-void Shell::patiently(const std::function<void()>& act) const {
+void Shell::act_patiently(const std::function<void()>& act) const {
   for (bool is_said = false;; is_said = true) {
     try {
       act();

@@ -72,7 +72,10 @@ class Shell {
 
   // Calls `act` again while the disk is full, until an interrupt arrives. `act` must be able to start over after
   // OutOfSpace.
-  void patiently(const std::function<void()>& act) const;
+  template <class Act>
+  void patiently(const Act& act) const {
+    act_patiently(std::cref(act));
+  }
   // Calls `act`; adds to its errors how the run can be continued.
   void resumably(const std::function<void()>& act) const;
 
@@ -106,6 +109,8 @@ class Shell {
   std::int64_t last_event_ = 0;
 
  private:
+  void act_patiently(const std::function<void()>& act) const;
+
   // Directories to delete once the transaction that removes them from the store is synced.
   std::vector<std::pair<checkpoint::CheckpointId, std::filesystem::path>> to_delete_;
 };

@@ -125,6 +125,7 @@ class Turns : protected Shell {
  private:
   // Results are in the store when report() returns. Their lines in the result files may come later.
   static constexpr auto kFilesDelay = std::chrono::milliseconds(100);
+  static constexpr std::size_t kUsualActions = 4;  // that follow from one event
 
   void take_turns();
   std::vector<Event> next_events();
@@ -219,6 +220,7 @@ void Turns<Core>::take_turn(std::vector<Event> events) {
   for (Event& event : events) {
     const bool repeated = receive(event);
     Step& step = turn.emplace_back(Step{std::move(event), engine_.wall_seconds(), repeated});
+    step.actions.reserve(kUsualActions);
     core_.handle(step.event, step.actions);
     handled(step);
   }

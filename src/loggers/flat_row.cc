@@ -6,15 +6,13 @@ namespace cadre::loggers {
 namespace {
 
 void flatten_into(Dict& flat, const std::string& prefix, const Dict& entries) {
-  Dict nested;
+  flat.reserve(flat.size() + entries.size());
   for (const auto& [key, value] : entries) {
-    if (value.is_dict()) {
-      nested.emplace_back(prefix + key, value);
-    } else {
-      flat.emplace_back(prefix + key, value);
-    }
+    if (!value.is_dict()) flat.emplace_back(prefix + key, value);
   }
-  for (const auto& [path, value] : nested) flatten_into(flat, path + "/", value.dict());
+  for (const auto& [key, value] : entries) {
+    if (value.is_dict()) flatten_into(flat, prefix + key + "/", value.dict());
+  }
 }
 
 }  // namespace

@@ -102,12 +102,11 @@ Resources Cluster::total() const {
 // ---- The index
 
 Cluster::Shape Cluster::shape_of(const MemberNode& node) {
-  Amounts free = node.ledger.total();
-  for (const auto& [name, amount] : node.ledger.used()) free[name] -= amount;
+  const Amounts free = node.ledger.free();
   std::vector<std::int64_t> gpus = node.ledger.free_gpus();
   // GPUs of one kind can stand for each other.
   if (node.node.resources.accelerator_type.find(',') == std::string::npos) std::ranges::sort(gpus);
-  Shape shape{free["gpus"], free["cpus"], node.kind};
+  Shape shape{free.at("gpus"), free.at("cpus"), node.kind};
   for (const auto& [name, amount] : free) {
     if (name != "gpus" && name != "cpus") shape.push_back(amount);
   }
@@ -115,13 +114,14 @@ Cluster::Shape Cluster::shape_of(const MemberNode& node) {
   return shape;
 }
 
-void Cluster::add_to_index(engine::NodeId id, const MemberNode& node) {
-  index_[shape_of(node)].insert(id);
+void Cluster::add_to_index(engine::NodeId id, MemberNode& node) {
+  node.shape = shape_of(node);
+  index_[node.shape].insert(id);
   ++kinds_.at(node.node.resources).ready;
 }
 
 void Cluster::remove_from_index(engine::NodeId id, const MemberNode& node) {
-  const auto alike = index_.find(shape_of(node));
+  const auto alike = index_.find(node.shape);
   alike->second.erase(id);
   if (alike->second.empty()) index_.erase(alike);
   --kinds_.at(node.node.resources).ready;
@@ -131,11 +131,12 @@ template <class Change>
 auto Cluster::change(engine::NodeId id, const Change& change) {
   MemberNode& node = nodes_.at(id);
   if (node.drains) return change(node.ledger);
-  const auto alike = index_.find(shape_of(node));
+  const auto alike = index_.find(node.shape);
   auto entry = alike->second.extract(id);
   if (alike->second.empty()) index_.erase(alike);
   auto result = change(node.ledger);
-  index_[shape_of(node)].insert(std::move(entry));
+  node.shape = shape_of(node);
+  index_[node.shape].insert(std::move(entry));
   return result;
 }
 

@@ -99,6 +99,7 @@ class Cluster {
     bool drains = false;
     std::int64_t kind = 0;  // nodes with the same resources have the same
     ResourceLedger ledger;
+    Shape shape = {};  // its place in the index
     bool operator==(const MemberNode& other) const {
       return node == other.node && drains == other.drains && ledger == other.ledger;
     }
@@ -113,7 +114,7 @@ class Cluster {
   };
 
   static Shape shape_of(const MemberNode& node);
-  void add_to_index(engine::NodeId id, const MemberNode& node);
+  void add_to_index(engine::NodeId id, MemberNode& node);
   void remove_from_index(engine::NodeId id, const MemberNode& node);
   // Calls `change` with the ledger of a node and keeps the index right.
   template <class Change>

@@ -119,6 +119,13 @@ Amounts ResourceLedger::used() const {
   return used;
 }
 
+Amounts ResourceLedger::free() const {
+  Amounts free = total_;
+  for (auto& [name, amount] : free) amount -= used_.at(name);
+  free["gpus"] = std::accumulate(free_gpus_.begin(), free_gpus_.end(), std::int64_t{0});
+  return free;
+}
+
 Amounts ResourceLedger::total() const {
   Amounts total = total_;
   total["gpus"] = total_gpus_;

@@ -39,8 +39,9 @@ class ResourceLedger {
   // empty if it has all. `there`: instead of "there are".
   std::string shortage(const Resources& wanted, std::string_view there = "there are") const;
 
-  // Return the amounts in use, and all that there are, with GPUs.
+  // Return the amounts in use, those that are free, and all that there are, with GPUs.
   Amounts used() const;
+  Amounts free() const;
   Amounts total() const;
   const std::vector<std::int64_t>& free_gpus() const { return free_gpus_; }  // free units of each
   // Returns usage_text() of them.

@@ -272,7 +272,7 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
 
 void Controller::launch(const Launch& launch) {
   const Trial& trial = experiment_.trials().at(launch.trial);
-  if (launch.attempt == 1) remove_forgotten_checkpoints(trial);
+  if (launch.attempt == 1 && files_.found_directory_of(launch.trial)) remove_forgotten_checkpoints(trial);
   engine_.start(worker_id(launch.trial, launch.attempt),
                 {.assignment = {entry_of(setting_.trainable), to_value(assignment_of(launch))},
                  .node = launch.place.node,

@@ -26,7 +26,7 @@ Value Experiment::save() const {
 
 // There may be very many ended trials, and most of their members have their defaults.
 Value Experiment::save_trial(TrialIndex index) const {
-  static const Value standard = cadre::to_stored(Trial());
+  static const Trial standard;
   return cadre::stored_changes(trials_.at(index), standard);
 }
 

@@ -32,6 +32,9 @@ TEST(Json, FloatsAreWrittenAsPythonWritesThem) {
   EXPECT_EQ(python_float(-0.0), "-0.0");
   EXPECT_EQ(python_float(5e-324), "5e-324");
   EXPECT_EQ(python_float(-123456.789), "-123456.789");
+  EXPECT_EQ(python_float(0.00012345), "0.00012345");
+  EXPECT_EQ(python_float(9007199254740994), "9007199254740994.0");
+  EXPECT_EQ(python_float(-9999999999999998), "-9999999999999998.0");
 }
 
 TEST(Json, AnyDoubleReadsBackAsTheSameBits) {

@@ -10,13 +10,13 @@ using namespace std::chrono_literals;
 TEST(Patience, PollsWhereAnswersUsuallyComeSoon) {
   Patience patience(100us);
   EXPECT_EQ(patience.time_to_poll(), 100us);
-  for (int i = 0; i < 100; ++i) patience.answer_took(i % 10 == 0 ? 200us : 50us);
+  for (int i = 0; i < 100; ++i) patience.answer_took(i % 10 == 0 ? 400us : 150us);
   EXPECT_EQ(patience.time_to_poll(), 100us);
 }
 
 TEST(Patience, DoesNotPollWhereTheyUsuallyComeLater) {
   Patience patience(100us);
-  for (int i = 0; i < 100; ++i) patience.answer_took(i % 10 == 0 ? 50us : 200us);
+  for (int i = 0; i < 100; ++i) patience.answer_took(i % 10 == 0 ? 50us : 300us);
   EXPECT_EQ(patience.time_to_poll(), 0us);
 }
 

@@ -161,7 +161,7 @@ TEST(Stored, ADocumentOfAnotherFormatOrWithoutAMemberIsRefused) {
 }
 
 TEST(Stored, ChangesAreTheMembersThatAreNotAsUsual) {
-  const Value usual = to_stored(Limits{.memory = 3});
+  const Limits usual{.memory = 3};
   EXPECT_EQ(to_json(stored_changes(Limits{.memory = 3}, usual)), "{}");
   EXPECT_EQ(to_json(stored_changes(Limits{.memory = 4}, usual)), R"({"memory": 4})");
   Limits read{.memory = 3};

@@ -100,7 +100,9 @@ std::filesystem::path ResultFiles::directory_of(TrialIndex trial) const {
   return directory_ / experiment_.trials().at(trial).directory;
 }
 
-void ResultFiles::make_directory_of(TrialIndex trial) const { base::make_own_directory(directory_of(trial)); }
+void ResultFiles::make_directory_of(TrialIndex trial) {
+  if (!base::make_own_directory(directory_of(trial))) found_.insert(trial);
+}
 
 std::unique_ptr<loggers::ResultLog> ResultFiles::open_files(TrialIndex trial) const {
   base::require_own_directory(directory_of(trial));

@@ -38,6 +38,8 @@ class ResultFiles {
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
   // Returns the size of the results that wait.
   std::size_t waiting_bytes() const { return waiting_bytes_; }
+  // Returns true if the directory of a trial that was launched was there before.
+  bool found_directory_of(TrialIndex trial) const { return found_.contains(trial); }
 
   // The state of pbt_global.txt and of the files of trials that have not ended, when nothing is left to flush.
   struct Stamp {
@@ -64,7 +66,7 @@ class ResultFiles {
   };
 
   std::filesystem::path directory_of(TrialIndex trial) const;
-  void make_directory_of(TrialIndex trial) const;
+  void make_directory_of(TrialIndex trial);
   std::unique_ptr<loggers::ResultLog> open_files(TrialIndex trial) const;
   loggers::ResultLog& files_of(TrialIndex trial);
   void add(const LogResult& result, double time);
@@ -76,6 +78,7 @@ class ResultFiles {
   Loggers loggers_;
   std::map<TrialIndex, std::unique_ptr<loggers::ResultLog>> files_;  // of trials that have not ended
   std::vector<bool> ended_;              // by trial; true: it has files, and they are closed
+  std::set<TrialIndex> found_;           // trials whose directories are not of this process
   std::set<TrialIndex> waiting_;         // trials with waiting results
   std::map<TrialIndex, Ending> ending_;  // trials whose files are to be closed
   std::size_t waiting_bytes_ = 0;

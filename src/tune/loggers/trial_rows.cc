@@ -1,15 +1,20 @@
 #include "tune/loggers/trial_rows.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/utf8.h"
 #include "tune/result_keys.h"
 
 namespace cadre::tune {
 
 Dict row_of(const LogResult& result) {
-  Dict row = result.metrics.dict();
+  Dict row;
+  row.reserve(result.metrics.dict().size() + 3);  // the config follows
+  std::ranges::copy_if(result.metrics.dict(), std::back_inserter(row),
+                       [](const auto& entry) { return entry.first != result_key::done; });
   row.emplace_back(result_key::checkpoint_dir_name,
                    result.checkpoint_dir_name.empty() ? Value() : Value(result.checkpoint_dir_name));
-  std::erase_if(row, [](const auto& entry) { return entry.first == result_key::done; });
   row.emplace_back(result_key::done, result.done);
   return row;
 }
