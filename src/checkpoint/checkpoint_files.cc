@@ -120,6 +120,10 @@ void commit_directory(const fs::path& root, const std::string& reported, const s
                      " is gone");
 }
 
+void remove_directory(const fs::path& root, const base::InnerPath& directory) {
+  if (!storage::is_in_transfer(root / directory)) base::remove_inside(root, directory);
+}
+
 bool is_committed(const fs::path& directory) {
   std::error_code unusable;
   return fs::exists(fs::symlink_status(directory / kMetadataName, unusable)) ||

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/inner_path.h"
 #include "cadre/value.h"
 #include "store/tables.h"
 
@@ -45,6 +46,9 @@ void write_metadata(const std::filesystem::path& directory, const CheckpointMeta
 // Renames a reported directory to its name as a checkpoint; does nothing if that was done already. Both are paths below
 // `root`, and no link on them is followed. Throws StorageError, also if neither exists.
 void commit_directory(const std::filesystem::path& root, const std::string& reported, const std::string& committed);
+// Removes a directory of a checkpoint, also one that is half made, with its files. Leaves alone what a process is about
+// to exchange for a checkpoint (storage::is_in_transfer). Follows no links. Throws StorageError.
+void remove_directory(const std::filesystem::path& root, const base::InnerPath& directory);
 
 // Returns true if a directory has the metadata of a checkpoint: it was committed, or is about to be.
 bool is_committed(const std::filesystem::path& directory);

@@ -127,7 +127,7 @@ void FileWorker::remove_next(std::unique_lock<std::mutex>& lock) {
     if (directory.is_absolute()) {
       base::remove_tree(directory);
     } else {
-      base::remove_inside(root_, {directory.native(), "a deletion"});
+      remove_directory(root_, {directory.native(), "a deletion"});
     }
   } catch (const std::exception& failure) {
     error = failure.what();

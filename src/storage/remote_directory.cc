@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 
 #include "base/directory.h"
@@ -45,17 +46,51 @@ void check(const Remote& remote, const std::string& source) {
   if (!remote.place.empty()) base::InnerPath(remote.place, source);
 }
 
+// For a directory's name with another purpose.
+struct Beside {
+  std::string purpose;
+  std::int64_t process = 0;
+  std::string directory;  // the name
+};
+
+constexpr std::string_view kBesidePrefix = ".reporting_";
+constexpr const char* kFetch = "fetch";
+constexpr const char* kRemote = "remote";
+constexpr const char* kExchange = "exchange";
+
 // Returns a temporary name in the parent directory; a restore removes such names.
 fs::path beside(const fs::path& directory, const char* purpose) {
   return directory.parent_path() /
-         fmt::format(".reporting_{}_{}_{}", purpose, ::getpid(), directory.filename().string());
+         fmt::format("{}{}_{}_{}", kBesidePrefix, purpose, ::getpid(), directory.filename().string());
+}
+
+// Returns what beside() was called with; empty if the name is none of its.
+std::optional<Beside> parse_beside(std::string_view name) {
+  if (!name.starts_with(kBesidePrefix)) return std::nullopt;
+  name.remove_prefix(kBesidePrefix.size());
+  const std::size_t purpose_end = name.find('_');
+  const std::size_t process_end = purpose_end == name.npos ? name.npos : name.find('_', purpose_end + 1);
+  if (process_end == name.npos) return std::nullopt;
+  Beside parsed{.purpose = std::string(name.substr(0, purpose_end)),
+                .directory = std::string(name.substr(process_end + 1))};
+  const std::string_view process = name.substr(purpose_end + 1, process_end - purpose_end - 1);
+  const auto [end, error] = std::from_chars(process.data(), process.data() + process.size(), parsed.process);
+  const bool is_known = parsed.purpose == kFetch || parsed.purpose == kRemote || parsed.purpose == kExchange;
+  if (!is_known || error != std::errc() || end != process.data() + process.size()) return std::nullopt;
+  return parsed;
+}
+
+// Returns true if a process downloads the files that a directory lists.
+bool is_being_fetched(const fs::path& directory) {
+  const base::FileDescriptor list(::open((directory / kRemoteFile).c_str(), O_RDONLY | O_CLOEXEC));
+  return list && ::flock(list.get(), LOCK_SH | LOCK_NB) != 0;
 }
 
 // Exchanges two existing directories. If the file system cannot exchange names, `a` is missing for an instant.
 void exchange(const fs::path& a, const fs::path& b) {
   if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return;
   if (errno != EINVAL && errno != ENOSYS) base::throw_storage_error("exchange", a);
-  const fs::path between = beside(a, "exchange");
+  const fs::path between = beside(a, kExchange);
   base::rename(a, between);
   base::rename(b, a);
   base::rename(between, b);
@@ -113,7 +148,7 @@ void make_remote(const fs::path& directory, const Remote& remote) {
 }
 
 void replace_by_remote(const fs::path& directory, const Remote& remote) {
-  const fs::path list = beside(directory, "remote");
+  const fs::path list = beside(directory, kRemote);
   base::remove_tree(list);
   make_remote(list, remote);
   base::sync_tree(list);
@@ -149,7 +184,7 @@ void fetch(const fs::path& directory) {
   if (!list) return;
   if (::flock(list.get(), LOCK_EX) != 0) base::throw_storage_error("lock", directory / kRemoteFile);
   if (!remote_files(directory)) return;
-  const fs::path whole = beside(directory, "fetch");
+  const fs::path whole = beside(directory, kFetch);
   base::remove_tree(whole);
   base::make_directory(whole);
   try {
@@ -163,6 +198,16 @@ void fetch(const fs::path& directory) {
   }
   base::sync_directory(directory.parent_path());  // before the list is removed
   base::remove_tree(whole);
+}
+
+bool is_in_transfer(const fs::path& directory) {
+  const std::optional<Beside> parsed = parse_beside(directory.filename().string());
+  if (!parsed) return false;
+  if (parsed->process == ::getpid()) return true;
+  if (parsed->purpose == kRemote) return false;  // made by the one controller only
+  const fs::path other = directory.parent_path() / parsed->directory;
+  // The list is in one of both until the download is complete and the list is removed.
+  return is_being_fetched(directory) || is_being_fetched(other) || is_in_transfer(other);
 }
 
 }  // namespace cadre::storage

@@ -43,4 +43,9 @@ void download_remote(const std::filesystem::path& directory, const std::filesyst
 // Does the same in place; does nothing if the directory has its files. Several processes may call it at once.
 void fetch(const std::filesystem::path& directory);
 
+// Returns true for a directory beside another one, in which this process, or another one that has not ended, is at work
+// in fetch() or replace_by_remote(): whoever removed it would remove files of the other directory. Returns false for
+// what they have left when they were killed, and for all other directories.
+bool is_in_transfer(const std::filesystem::path& directory);
+
 }  // namespace cadre::storage

@@ -94,7 +94,8 @@ Recovered recover(store::ExperimentStore& store, Run& run, const fs::path& direc
   for (const PendingCheckpoint& pending : run.checkpoints().pending()) {
     if (!is_whole(pending, directory, store.after_reboot())) recovered.lost_uploads.push_back(pending.number);
   }
-  for (const std::string& left : leftovers(run, directory)) base::remove_inside(directory, {left, directory.native()});
+  for (const std::string& left : leftovers(run, directory))
+    checkpoint::remove_directory(directory, {left, directory.native()});
   check_checkpoints(store, run, directory, recovered);
   return recovered;
 }

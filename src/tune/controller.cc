@@ -286,7 +286,7 @@ void Controller::launch(const Launch& launch) {
 void Controller::remove_forgotten_checkpoints(const Trial& trial) {
   for (const std::string& name : base::list_directory(path_of(trial.directory))) {
     if (!checkpoint::is_name_of_checkpoint(name)) continue;
-    base::remove_inside(directory(), {trial.directory + "/" + name, "the directory of a trial"});
+    checkpoint::remove_directory(directory(), {trial.directory + "/" + name, "the directory of a trial"});
   }
 }
 

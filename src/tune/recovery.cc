@@ -187,7 +187,7 @@ void Recovery::remove_leftovers(const std::vector<std::string>& deletions) {
   for (const checkpoint::CheckpointId id : registry.all()) listed.insert(registry.get(id).directory);
   // Removed at once, not by the file worker: a name may be used again as soon as trials run.
   const auto remove = [&](const std::string& directory) {
-    if (!listed.contains(directory)) base::remove_inside(directory_, {directory, "the experiment's store"});
+    if (!listed.contains(directory)) checkpoint::remove_directory(directory_, {directory, "the experiment's store"});
   };
   std::ranges::for_each(deletions, remove);
   for (const TrialIndex index : std::exchange(untidy_, {})) {

@@ -151,12 +151,14 @@ ControllerProcess::ControllerProcess(const ControllerOptions& options)
 ControllerProcess::ControllerProcess(std::vector<std::string> arguments, std::vector<std::string> environment,
                                      fs::path said, const fs::path& program)
     : said_(std::move(said)) {
+  std::error_code is_first;
+  said_before_ = fs::file_size(said_, is_first);
+  if (is_first) said_before_ = 0;
   arguments.emplace(arguments.begin(), "controller");
   for (char** entry = ::environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, said_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND,
-                                     0666);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, said_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
   ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   const int error = ::posix_spawn(&process_, program.c_str(), &actions, nullptr, pointers(arguments).data(),
                                   pointers(environment).data());
@@ -168,6 +170,11 @@ ControllerProcess::~ControllerProcess() {
   if (process_ < 0) return;
   kill(SIGKILL);
   ::waitpid(process_, nullptr, 0);
+}
+
+std::string ControllerProcess::said() const {
+  const std::string all = test_support::content_of(said_);
+  return all.substr(std::min<std::size_t>(all.size(), said_before_));
 }
 
 std::vector<pid_t> ControllerProcess::server() const {
@@ -199,14 +206,14 @@ std::optional<Ended> ControllerProcess::wait(std::chrono::nanoseconds timeout) {
   if (::ppoll(&ready, 1, &span, nullptr) != 1) return std::nullopt;
   int status = 0;
   ::waitpid(std::exchange(process_, -1), &status, 0);
-  return Ended{WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status), test_support::content_of(said_)};
+  return Ended{WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status), said()};
 }
 
 std::string ControllerProcess::what_hangs() const {
   constexpr std::size_t most = 2000;
   std::string text = "it hangs";
   for (const pid_t process : family()) text += ", " + describe(process);
-  const std::string said = test_support::content_of(said_);
+  const std::string said = this->said();
   return text + "; it said: " + said.substr(said.size() - std::min(said.size(), most));
 }
 

@@ -52,7 +52,10 @@ class ControllerProcess {
   void kill(int signal) const;
 
  private:
-  std::filesystem::path said_;  // its standard output and error
+  std::string said() const;
+
+  std::filesystem::path said_;      // its standard output and error, after those of earlier ones
+  std::uintmax_t said_before_ = 0;  // the size of those
   pid_t process_ = -1;
 };
 

@@ -1,13 +1,18 @@
 #include "checkpoint/file_worker.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/directory.h"
 #include "base/file.h"
+#include "checkpoint/checkpoint_files.h"
+#include "storage/remote_directory.h"
 #include "support/temporary_directory.h"
 
 namespace cadre::checkpoint {
@@ -137,6 +142,47 @@ TEST(FileWorkerEnd, TriesADeletionThatFailedOnceMore) {
     std::filesystem::create_directories(trial / "checkpoint");
   }
   EXPECT_THAT(base::list_directory(trial), IsEmpty());
+}
+
+// A leftover of a process that was killed looks like what another one is about to finish.
+TEST_F(FileWorkerTest, LeavesAloneWhatAnotherProcessDownloads) {
+  constexpr int kFiles = 300;
+  const TemporaryDirectory published;
+  Dict files;
+  for (int i = 0; i < kFiles; ++i) {
+    const std::string name = fmt::format("weights_{}", i);
+    base::make_directories(published / "trial/first");
+    base::replace_file(published / "trial/first" / name, "12345678");
+    files.emplace_back(name, Dict{{"size", 8}});
+  }
+  storage::write_published_to(directory_.path(), storage::parse_uri("file://" + published.path().string()));
+  const std::filesystem::path checkpoint = directory_ / "trial/first";
+  storage::make_remote(checkpoint, {.files = files});
+  base::make_directories(directory_ / "trial/.reporting_fetch_1_first");
+  const pid_t fetcher = ::fork();
+  if (fetcher == 0) {
+    try {
+      storage::fetch(checkpoint);
+      ::_exit(0);
+    } catch (const std::exception& error) {
+      ::_exit(1);
+    }
+  }
+  siginfo_t ended{};
+  while (::waitid(P_PID, static_cast<id_t>(fetcher), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0) {
+    for (const std::string& name : base::list_directory(directory_ / "trial"))
+      if (is_reporting_name(name)) worker_.remove("trial/" + name);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  int status = 0;
+  ::waitpid(fetcher, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(fault_of_files(checkpoint, files, false), "");
+  worker_.remove("trial/.reporting_fetch_1_first");
+  for (int i = 0; i < 10'000 && !worker_.deletions().empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_THAT(base::list_directory(directory_ / "trial"), ElementsAre("first"));
+  EXPECT_THAT(worker_.take_errors(), IsEmpty());
 }
 
 }  // namespace
