@@ -63,7 +63,10 @@ std::vector<std::string> leftovers(const Run& run, const fs::path& directory) {
   for (const checkpoint::CheckpointId id : registry.all()) needed.insert(registry.get(id).directory);
   for (const PendingCheckpoint& pending : run.checkpoints().pending()) {
     needed.insert(pending.directory);
-    for (const CheckpointPart& part : pending.reported.parts) needed.insert(part.path);
+    for (const CheckpointPart& part : pending.reported.parts) {
+      needed.insert(part.path);
+      needed.insert(checkpoint::copy_name(pending.number, part.rank));  // a thread may be copying to it
+    }
   }
   std::vector<std::string> left;
   for (const std::string& name : base::list_directory(directory)) {

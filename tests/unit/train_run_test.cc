@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "base/directory.h"
 #include "cadre/detail/enum_names.h"
+#include "support/temporary_directory.h"
 #include "train/assignment.h"
+#include "train/recovery.h"
 
 namespace cadre::train {
 namespace {
@@ -19,6 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 const engine::Exit kKilled{engine::Exit::Kind::signal, SIGKILL, {}};
 const engine::Exit kClean{engine::Exit::Kind::code, 0, {}};
@@ -644,6 +648,28 @@ TEST(TrainRun, AnInterruptedValidationBeginsAnewWithTheNextController) {
   EXPECT_EQ(driver.run().status(), RunStatus::validating);
   EXPECT_THAT(driver.begin(), ElementsAre("validate"));
   EXPECT_THAT(driver.feed(ValidatorReturned{1, 2, {}}), ElementsAre("finish_validation", "finish"));
+}
+
+// ---- Directories
+
+TEST(TrainRun, ACopyThatIsBeingMadeIsNoLeftover) {
+  TrainerOptions options;
+  options.run_config.failure_config.max_failures = 1;
+  Driver driver(options);
+  driver.began();
+  GroupReported report{.attempt = 1, .step = 1};
+  report.checkpoint = {
+      .parts = {{.kind = CheckpointPart::Kind::borrowed, .path = "/tmp"}}, .waits = false, .upload = true};
+  driver.feed(report);
+  const test_support::TemporaryDirectory directory;
+  for (const char* name : {".reporting_copy_0_0", ".reporting_copy_1_0", ".reporting_1_2", "checkpoint_000000"})
+    base::make_directory(directory / name);
+  driver.ended(0, kKilled);  // the group begins again while its checkpoint is copied
+  EXPECT_THAT(leftovers(driver.run(), directory.path()),
+              UnorderedElementsAre(".reporting_copy_1_0", ".reporting_1_2"));
+  driver.feed(CheckpointUploaded{0});
+  EXPECT_THAT(leftovers(driver.run(), directory.path()),
+              UnorderedElementsAre(".reporting_copy_0_0", ".reporting_copy_1_0", ".reporting_1_2"));
 }
 
 }  // namespace
