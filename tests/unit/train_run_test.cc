@@ -665,8 +665,7 @@ TEST(TrainRun, ACopyThatIsBeingMadeIsNoLeftover) {
   for (const char* name : {".reporting_copy_0_0", ".reporting_copy_1_0", ".reporting_1_2", "checkpoint_000000"})
     base::make_directory(directory / name);
   driver.ended(0, kKilled);  // the group begins again while its checkpoint is copied
-  EXPECT_THAT(leftovers(driver.run(), directory.path()),
-              UnorderedElementsAre(".reporting_copy_1_0", ".reporting_1_2"));
+  EXPECT_THAT(leftovers(driver.run(), directory.path()), UnorderedElementsAre(".reporting_copy_1_0", ".reporting_1_2"));
   driver.feed(CheckpointUploaded{0});
   EXPECT_THAT(leftovers(driver.run(), directory.path()),
               UnorderedElementsAre(".reporting_copy_0_0", ".reporting_copy_1_0", ".reporting_1_2"));
