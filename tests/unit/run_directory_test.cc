@@ -74,7 +74,7 @@ TEST(RunDirectory, IsRemovedWithItsStoreAtLast) {
 
 TEST(RunDirectory, IsMadeWhereAControllerWasKilledBeforeThereWasAStore) {
   const test_support::TemporaryDirectory storage;
-  for (const char* left : {"", ".lock"}) {
+  for (const char* left : {"", ".lock", "published_to.json", "published_to.json.tmp", "experiment.db.new"}) {
     const fs::path run = storage / (std::string("run") + left);
     fs::create_directories(run);
     if (*left != 0) std::ofstream(run / left) << "x";
