@@ -82,7 +82,9 @@ std::optional<Beside> parse_beside(std::string_view name) {
 
 // Returns true if a process downloads the files that a directory lists.
 bool is_being_fetched(const fs::path& directory) {
-  const base::FileDescriptor list(::open((directory / kRemoteFile).c_str(), O_RDONLY | O_CLOEXEC));
+  // Somebody else may have put a link or a pipe there, which would block.
+  const base::FileDescriptor list(
+      ::open((directory / kRemoteFile).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   return list && ::flock(list.get(), LOCK_SH | LOCK_NB) != 0;
 }
 

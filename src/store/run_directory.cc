@@ -20,9 +20,10 @@ namespace {
 
 // Returns true if a directory is empty, or has only files of a controller that was killed before it created a store.
 bool holds_beginnings_only(const fs::path& directory) {
-  return std::ranges::all_of(base::list_directory(directory), [](const std::string& name) {
-    return name == ExperimentLock::kFileName || name == kObjectsDirectory ||
-           name.starts_with(storage::kPublishedToFile) || name.starts_with(ExperimentStore::kUnfinishedName);
+  const std::string half_written = std::string(storage::kPublishedToFile) + ".tmp";
+  return std::ranges::all_of(base::list_directory(directory), [&](const std::string& name) {
+    return name == ExperimentLock::kFileName || name == kObjectsDirectory || name == storage::kPublishedToFile ||
+           name == half_written || name.starts_with(ExperimentStore::kUnfinishedName);
   });
 }
 

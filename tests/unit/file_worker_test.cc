@@ -185,5 +185,14 @@ TEST_F(FileWorkerTest, LeavesAloneWhatAnotherProcessDownloads) {
   EXPECT_THAT(worker_.take_errors(), IsEmpty());
 }
 
+TEST_F(FileWorkerTest, RemovesALeftoverInWhichAPipeIsInTheListsPlace) {
+  base::make_directories(directory_ / "trial/.reporting_fetch_1_first");
+  ASSERT_EQ(::mkfifo((directory_ / "trial/.reporting_fetch_1_first/.remote.json").c_str(), 0600), 0);
+  worker_.remove("trial/.reporting_fetch_1_first");
+  for (int i = 0; i < 10'000 && !worker_.deletions().empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_THAT(base::list_directory(directory_ / "trial"), IsEmpty());
+}
+
 }  // namespace
 }  // namespace cadre::checkpoint

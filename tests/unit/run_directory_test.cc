@@ -95,9 +95,12 @@ TEST(RunDirectory, AFreeOneIsMadeByWhoeverGetsItsName) {
 
 TEST(RunDirectory, OfSomebodyElseIsRefused) {
   const test_support::TemporaryDirectory storage;
-  fs::create_directories(storage / "run");
-  std::ofstream(storage / "run" / "notes.txt") << "mine";
-  EXPECT_THROW(make_new_directory(storage / "run", kTenant), InvalidArgument);
+  for (const char* name : {"notes.txt", "published_to.json.mine"}) {
+    const fs::path run = storage / (std::string("run_") + name);
+    fs::create_directories(run);
+    std::ofstream(run / name) << "mine";
+    EXPECT_THROW(make_new_directory(run, kTenant), InvalidArgument) << name;
+  }
 }
 
 }  // namespace
