@@ -425,7 +425,7 @@ void Publisher::settle_removals(std::set<std::string> needed) {
   }
   for (const std::string& directory : free) {
     try {
-      base::remove_inside(setting_.directory, {directory, "the list of what is to be removed"});
+      checkpoint::remove_directory(setting_.directory, {directory, "the list of what is to be removed"});
       const std::lock_guard lock(mutex_);
       held_removals_.erase(directory);
     } catch (const StorageError& error) {
@@ -437,6 +437,7 @@ void Publisher::settle_removals(std::set<std::string> needed) {
 bool Publisher::takes_over_removal(const std::string& directory) {
   const std::lock_guard lock(mutex_);
   evictable_.erase(directory);
+  to_evict_.erase(directory);
   if (!holds_removals_ && !in_flight_.contains(directory) && being_evicted_ != directory) return false;
   held_removals_.insert(directory);
   return true;
@@ -452,46 +453,42 @@ bool Publisher::has_published() {
   return std::exchange(has_published_, false);
 }
 
-void Publisher::keep_only(std::set<std::string> directories) {
+void Publisher::keep_only(const std::set<std::string>& directories) {
   {
     const std::lock_guard lock(mutex_);
-    to_keep_ = std::move(directories);
+    to_evict_ = evictable_;
+    std::erase_if(to_evict_, [&](const auto& entry) {
+      return directories.contains(entry.first) || held_removals_.contains(entry.first);
+    });
   }
   changed_.notify_all();
 }
 
 void Publisher::finish_removals() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !to_keep_ && !thins_out_; });
+  changed_.wait(lock, [this] { return (to_evict_.empty() || !lost_.empty()) && being_evicted_.empty(); });
 }
 
-// Runs in its own thread, so that evictions follow keep_only() without delay.
+// Runs in its own thread, so that evictions follow keep_only() without delay. Stops when the lease is lost: a
+// checkpoint that the successor drops may exist only here.
 void Publisher::thin_out() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return quit_ || to_keep_; });
+    changed_.wait(lock, [this] { return quit_ || (!to_evict_.empty() && lost_.empty()); });
     if (quit_) return;
-    const std::set<std::string> keep = *std::exchange(to_keep_, std::nullopt);
-    thins_out_ = true;
-    // Stops when the lease is lost: a checkpoint that the successor drops may exist only here.
-    while (!quit_ && !to_keep_ && lost_.empty()) {
-      const auto next =
-          std::ranges::find_if(evictable_, [&](const auto& entry) { return !keep.contains(entry.first); });
-      if (next == evictable_.end()) break;
-      const auto [directory, remote] = *next;
-      evictable_.erase(next);
-      being_evicted_ = directory;
-      const fs::path path = setting_.directory / directory;
-      lock.unlock();
-      try {
-        if (!storage::remote_files(path)) storage::replace_by_remote(path, remote);
-      } catch (const std::exception& error) {
-        say(fmt::format("Warning: a checkpoint that is published stays on the local disk: {}", error.what()));
-      }
-      lock.lock();
-      being_evicted_.clear();
+    const auto next = to_evict_.extract(to_evict_.begin());
+    const std::string& directory = next.key();
+    evictable_.erase(directory);
+    being_evicted_ = directory;
+    const fs::path path = setting_.directory / directory;
+    lock.unlock();
+    try {
+      if (!storage::remote_files(path)) storage::replace_by_remote(path, next.mapped());
+    } catch (const std::exception& error) {
+      say(fmt::format("Warning: a checkpoint that is published stays on the local disk: {}", error.what()));
     }
-    thins_out_ = false;
+    lock.lock();
+    being_evicted_.clear();
     changed_.notify_all();
   }
 }

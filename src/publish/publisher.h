@@ -57,7 +57,7 @@ class Publisher {
   bool has_published();
   // Removes the files of all other published checkpoints from the local disk in the background, see
   // storage/remote_directory.h.
-  void keep_only(std::set<std::string> directories);
+  void keep_only(const std::set<std::string>& directories);
   // Waits until these removals are done.
   void finish_removals();
 
@@ -131,9 +131,8 @@ class Publisher {
   std::set<std::string> in_flight_;
   std::set<std::string> held_removals_;
   std::map<std::string, storage::Remote> evictable_;  // published and still local: directory -> its remote form
+  std::map<std::string, storage::Remote> to_evict_;   // those of them that the last keep_only() did not keep
   std::string being_evicted_;                         // a directory; empty: none
-  std::optional<std::set<std::string>> to_keep_;
-  bool thins_out_ = false;
   bool has_published_ = false;
   std::vector<std::string> messages_;
   std::string fault_;  // of the last attempt; empty: it succeeded

@@ -24,13 +24,13 @@ void Publishing::tick(const std::function<std::set<std::string>()>& needed) {
   if (publisher_->has_published()) publisher_->keep_only(needed());
 }
 
-void Publishing::finish(const std::function<bool()>& give_up, std::set<std::string> needed) {
+void Publishing::finish(const std::function<bool()>& give_up, const std::set<std::string>& needed) {
   if (!publisher_) return;
   const std::string where = shown(setting_.publication->uri);
   setting_.say(fmt::format("Publishing what is left at {}; Ctrl-C leaves it at that", where));
   const std::string left = publisher_->finish(setting_.config.patience, give_up);
   require_lease();
-  publisher_->keep_only(std::move(needed));
+  publisher_->keep_only(needed);
   publisher_->finish_removals();
   for (const std::string& message : publisher_->take_messages()) setting_.say(message);
   setting_.say(left.empty() ? fmt::format("Everything is published at {}", where)

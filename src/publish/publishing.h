@@ -35,7 +35,7 @@ class Publishing {
   // Waits until everything is published, for at most PublishConfig::patience and until `give_up` returns true, and
   // prints the outcome; call at the end, when store and files are final. Then removes the local files of all published
   // checkpoints except `needed`. Throws StorageError if another controller has taken over.
-  void finish(const std::function<bool()>& give_up, std::set<std::string> needed);
+  void finish(const std::function<bool()>& give_up, const std::set<std::string>& needed);
 
   // Calls Publisher::takes_over_removal(); false for an absolute path, which is a directory of the user's.
   bool takes_over_removal(const std::filesystem::path& directory);

@@ -152,9 +152,16 @@ void make_remote(const fs::path& directory, const Remote& remote) {
 void replace_by_remote(const fs::path& directory, const Remote& remote) {
   const fs::path list = beside(directory, kRemote);
   base::remove_tree(list);
-  make_remote(list, remote);
-  base::sync_tree(list);
-  exchange(list, directory);
+  try {
+    make_remote(list, remote);
+    base::sync_tree(list);
+    exchange(list, directory);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove(list / kRemoteFile, ignored);
+    fs::remove(list, ignored);  // fails if it holds the directory's files
+    throw;
+  }
   base::sync_directory(directory.parent_path());  // before the files are removed
   base::remove_tree(list);
 }

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <chrono>
@@ -27,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-// A directory as a storage; calls a function, once, before it looks for files.
+// A directory as a storage; calls functions before it does its work, `before_list` once.
 class WatchedStorage : public storage::Storage {
  public:
   explicit WatchedStorage(const fs::path& root)
@@ -35,9 +36,11 @@ class WatchedStorage : public storage::Storage {
 
   std::function<void()> before_list = [] {};
   std::function<void(const std::string&)> before_version_of = [](const std::string&) {};
+  std::function<void(const std::string&)> before_upload = [](const std::string&) {};
 
   void write(const std::string& name, std::string_view bytes) override { inner_->write(name, bytes); }
   storage::Contents upload(const fs::path& file, const std::string& name) override {
+    before_upload(name);
     return inner_->upload(file, name);
   }
   std::optional<std::string> read(const std::string& name) override { return inner_->read(name); }
@@ -72,17 +75,17 @@ class WatchedStorage : public storage::Storage {
   std::unique_ptr<storage::Storage> inner_;
 };
 
-// A publisher that sleeps at a chosen moment, for so long that a successor takes over.
-class SleepingPublisherTest : public testing::Test {
+class PublisherTest : public testing::Test {
  protected:
-  SleepingPublisherTest() : storage_(std::make_shared<WatchedStorage>(directory_ / "published")) {
-    fs::create_directory(directory_ / "experiment");
-    auto store = store::ExperimentStore::create(directory_ / "experiment", {"name", "f", "{}"});
-    store.add(store::ResultRow{.trial = 0, .metrics = "{}"});
-    store.commit();
-    std::ofstream(directory_ / "experiment" / "result.json") << "of the first\n";
-  }
+  PublisherTest()
+      : storage_(std::make_shared<WatchedStorage>(directory_ / "published")),
+        experiment_(directory_ / "experiment"),
+        store_(create_store(experiment_)) {}
 
+  static store::ExperimentStore create_store(const fs::path& experiment) {
+    fs::create_directory(experiment);
+    return store::ExperimentStore::create(experiment, {"name", "f", "{}"});
+  }
   std::shared_ptr<Lease> take_lease() {
     LeaseSystem system = LeaseSystem::of_this_process();
     system.seconds = [this] { return clock_.load(); };
@@ -92,15 +95,20 @@ class SleepingPublisherTest : public testing::Test {
   storage::Uri uri() const { return {.scheme = "file", .location = (directory_ / "published").string()}; }
 
   void start() {
-    publisher_.emplace(Publisher::Setting{
-        .directory = directory_ / "experiment", .uri = uri(), .storage = storage_, .lease = take_lease()});
+    publisher_.emplace(Publisher::Setting{.directory = experiment_,
+                                          .uri = uri(),
+                                          .storage = storage_,
+                                          .lease = take_lease(),
+                                          .interval = std::chrono::milliseconds(1)});
   }
-  void sleep_while(const std::function<void()>& successor_writes) {
-    successor_ = take_lease();
-    successor_writes();
-    clock_ = clock_ + 300;
+  void add_checkpoint(std::int64_t id, const std::string& directory) {
+    fs::create_directories(experiment_ / directory);
+    std::ofstream(experiment_ / directory / "model") << "weights";
+    store_.add(store::CheckpointRow{.id = id, .directory = directory, .synced = true});
+    store_.commit();
   }
   bool is_there(const std::string& name) const { return storage_->find(name).has_value(); }
+  bool is_local(const std::string& checkpoint) const { return fs::exists(experiment_ / checkpoint / "model"); }
 
   static testing::AssertionResult eventually(const std::function<bool()>& holds) {
     for (const auto until = std::chrono::steady_clock::now() + 60s; !holds(); std::this_thread::sleep_for(5ms)) {
@@ -112,8 +120,67 @@ class SleepingPublisherTest : public testing::Test {
   test_support::TemporaryDirectory directory_;
   std::atomic<double> clock_ = 1000;
   std::shared_ptr<WatchedStorage> storage_;
-  std::shared_ptr<Lease> successor_;
+  fs::path experiment_;
+  store::ExperimentStore store_;
   std::optional<Publisher> publisher_;
+};
+
+TEST_F(PublisherTest, RemovesFromTheLocalDiskOnlyWhatItHadPublishedWhenItWasTold) {
+  add_checkpoint(0, "checkpoint_000000");
+  start();
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  const fs::path pipe = experiment_ / "checkpoint_000000/.remote.json";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  publisher_->keep_only({});  // waits at the pipe
+  add_checkpoint(1, "checkpoint_000001");
+  ASSERT_TRUE(eventually([&] { return is_there("checkpoint_000001/model") && publisher_->has_published(); }));
+  std::ofstream end_of_wait(pipe);
+  fs::remove(pipe);
+  end_of_wait << "no list" << std::flush;
+  end_of_wait.close();
+  publisher_->finish_removals();
+  EXPECT_TRUE(is_local("checkpoint_000001"));
+  publisher_->keep_only({});
+  publisher_->finish_removals();
+  EXPECT_FALSE(is_local("checkpoint_000001"));
+}
+
+TEST_F(PublisherTest, LeavesACheckpointThatIsToBeRemovedToItsRemoval) {
+  add_checkpoint(0, "trial/checkpoint_000000");
+  start();
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  fs::rename(experiment_ / "trial", experiment_ / "elsewhere");
+  fs::create_directory_symlink("elsewhere", experiment_ / "trial");  // the removal follows no link, and fails
+  std::atomic<bool> is_taken = false;
+  storage_->before_upload = [&](const std::string& name) {
+    if (name.ends_with("segment")) is_taken = is_taken || publisher_->takes_over_removal("trial/checkpoint_000000");
+  };
+  add_checkpoint(1, "trial/checkpoint_000001");
+  ASSERT_TRUE(eventually([&] { return is_taken && publisher_->has_published(); }));
+  publisher_->keep_only({});
+  publisher_->finish_removals();
+  EXPECT_FALSE(is_local("trial/checkpoint_000001"));
+  EXPECT_TRUE(is_local("trial/checkpoint_000000"));
+  EXPECT_THAT(publisher_->removals(), testing::ElementsAre("trial/checkpoint_000000"));
+  publisher_.reset();  // it calls a function of this test
+}
+
+// A publisher that sleeps at a chosen moment, for so long that a successor takes over.
+class SleepingPublisherTest : public PublisherTest {
+ protected:
+  SleepingPublisherTest() {
+    store_.add(store::ResultRow{.trial = 0, .metrics = "{}"});
+    store_.commit();
+    std::ofstream(experiment_ / "result.json") << "of the first\n";
+  }
+
+  void sleep_while(const std::function<void()>& successor_writes) {
+    successor_ = take_lease();
+    successor_writes();
+    clock_ = clock_ + 300;
+  }
+
+  std::shared_ptr<Lease> successor_;
 };
 
 TEST_F(SleepingPublisherTest, RemovesWhatIsLeftOverButNothingOfItsSuccessor) {
