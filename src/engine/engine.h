@@ -25,7 +25,7 @@ using NodeId = std::uint32_t;
 struct Node {
   NodeId id = 0;
   std::string name = {};     // for people: its host name; empty: this machine
-  std::string address = {};  // IP address by which other nodes reach it; empty: this machine
+  std::string address = {};  // by which other nodes reach it: IP address, or host name if none is known; empty: this machine
   Resources resources = {};  // in total, including those in use
   // The GPUs as CUDA_VISIBLE_DEVICES names them there; empty: as it does here.
   std::vector<std::string> gpu_names = {};

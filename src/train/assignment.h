@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "cadre/function.h"
 #include "cadre/resources.h"
 #include "cadre/value.h"
+#include "engine/engine.h"
 #include "train/events.h"
 #include "worker/group_backend.h"
 
@@ -39,7 +41,8 @@ RankAssignment to_assignment(const Value& payload);
 // Returns the name of a rank's directory, inside the run's.
 std::string directory_of_rank(std::int64_t rank);
 
-// Returns the rank's place among the ranks of its node, and its node's among the nodes of the group.
-worker::GroupPlace place_of(const LaunchGroup& group, Rank rank);
+// Returns the rank's place among the ranks of its node, and its node's among the nodes of the group. `nodes` are those
+// of the engine, with their addresses.
+worker::GroupPlace place_of(const LaunchGroup& group, Rank rank, std::span<const engine::Node> nodes);
 
 }  // namespace cadre::train

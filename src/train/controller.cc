@@ -382,6 +382,7 @@ void Controller::launch(const LaunchGroup& group) {
   const TrainerOptions& options = description_.options;
   const std::int64_t world_size = group.workers;
   const Resources resources = options.scaling_config.worker_resources();
+  const std::vector<engine::Node> nodes = engine_.nodes();
   barrier_.begin(group.attempt, world_size,
                  std::chrono::duration_cast<std::chrono::nanoseconds>(options.run_config.collective_timeout));
   key_values_.clear();
@@ -395,7 +396,7 @@ void Controller::launch(const LaunchGroup& group) {
     const RankAssignment assignment{
         .run_name = directory().filename(),
         .run_directory = directory().string(),
-        .place = place_of(group, rank),
+        .place = place_of(group, rank, nodes),
         .attempt = group.attempt,
         .function = description_.loop.host_function,
         .config = options.train_loop_config,
@@ -405,9 +406,8 @@ void Controller::launch(const LaunchGroup& group) {
         .collective_timeout_ms = std::llround(options.run_config.collective_timeout.count() * 1e3),
         .backend = description_.backend,
         .backend_options = description_.backend_options,
-        .visible_devices = machine.gpus > 0
-                               ? std::optional(resources::visible_devices(place.gpus, engine_.nodes(), place.node))
-                               : std::nullopt,
+        .visible_devices =
+            machine.gpus > 0 ? std::optional(resources::visible_devices(place.gpus, nodes, place.node)) : std::nullopt,
         .has_validator = !options.validation.function.name.empty(),
         .datasets = Config(options.datasets),
         .sends_metrics = !callbacks_.empty(),

@@ -26,6 +26,7 @@
 #include "train/part_check.h"
 #include "train/validation_check.h"
 #include "worker/entries.h"
+#include "worker/group_network.h"
 #include "worker/host.h"
 #include "worker/wait_for_space.h"
 #include "worker/worker.h"
@@ -77,6 +78,7 @@ Value run_rank(channel::WorkerEnd& controller, const Value& payload,
                const std::function<Value(const RankAssignment&)>& function) {
   RankAssignment assignment = to_assignment(payload);
   if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
+  worker::use_network_of(assignment.place);
   storage::fetch(assignment.checkpoint);
   store::set_experiment_of_objects(assignment.run_directory);
   if (assignment.runs_in_directory)

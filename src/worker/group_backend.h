@@ -20,6 +20,7 @@ struct GroupPlace {
   int local_world_size = 1;
   int node_rank = 0;
   int num_nodes = 1;
+  std::string address = {};  // of its node, by which those of other nodes reach it; empty: there are none
 };
 
 class GroupBackend {

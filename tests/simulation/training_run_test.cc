@@ -220,7 +220,7 @@ class World {
     for (Rank rank = 0; rank < group.workers; ++rank) {
       check_node(node_of(rank));
       nodes.insert(node_of(rank));
-      const worker::GroupPlace place = place_of(group, rank);
+      const worker::GroupPlace place = place_of(group, rank, {});
       EXPECT_EQ(place.num_nodes, std::ssize(group.machines));
       EXPECT_EQ(place.node_rank, std::ssize(nodes) - 1) << "ranks of a node are consecutive";
       EXPECT_EQ(place.local_rank == 0, rank == 0 || node_of(rank - 1) != node_of(rank));

@@ -97,6 +97,7 @@ TEST(Handshake, AHelloArrivesInPiecesAndLeavesWhatFollows) {
                     .session = 1ULL << 63,
                     .continues = true,
                     .host = "n1",
+                    .addresses = {"10.0.0.1", "fd00::1"},
                     .pid = 17,
                     .resources = {.cpus = 4, .gpus = 2, .custom = {{"license", 1}}, .accelerator_type = "H100"}};
   Bytes all;

@@ -462,12 +462,14 @@ TEST(TrainRun, RanksOfANodeAreConsecutive) {
   ASSERT_THAT(driver.decided, ElementsAre("launch"));
   const LaunchGroup group = *driver.all<LaunchGroup>().at(0);
   EXPECT_THAT(nodes_of(group), ElementsAre(0, 0, 1, 1, 1));
-  const worker::GroupPlace place = place_of(group, 3);
+  const std::vector<engine::Node> nodes{{.id = 0, .address = "10.0.0.1"}, {.id = 1, .address = "10.0.0.2"}};
+  const worker::GroupPlace place = place_of(group, 3, nodes);
   EXPECT_EQ(place.local_rank, 1);
   EXPECT_EQ(place.local_world_size, 3);
   EXPECT_EQ(place.node_rank, 1);
   EXPECT_EQ(place.num_nodes, 2);
-  EXPECT_EQ(place_of(group, 1).node_rank, 0);
+  EXPECT_EQ(place.address, "10.0.0.2");
+  EXPECT_EQ(place_of(group, 1, nodes).node_rank, 0);
 }
 
 TEST(TrainRun, AGroupWaitsUntilNodesHaveRoomForAllOfIt) {

@@ -18,6 +18,7 @@
 
 #include "base/json.h"
 #include "base/machine.h"
+#include "base/network.h"
 #include "cadre/error.h"
 #include "cadre/stored.h"
 #include "cadre/version.h"
@@ -204,17 +205,19 @@ class Agent {
 
   void greet(std::unique_ptr<channel::Stream> stream, channel::Bytes mark = {}, Clock::duration most = kGreetFor) {
     greeting_.emplace(Greeting{.stream = std::move(stream), .out = std::move(mark), .until = Clock::now() + most});
-    append(greeting_->out, Hello{.build = build_id(),
-                                 .version = version(),
-                                 .token = settings_.token,
-                                 .request = settings_.request,
-                                 .ordinal = settings_.ordinal,
-                                 .session = session_,
-                                 .continues = has_been_connected_,
-                                 .host = base::host_name(),
-                                 .pid = ::getpid(),
-                                 .resources = engine_.resources(),
-                                 .gpu_names = gpu_names_});
+    append(greeting_->out,
+           Hello{.build = build_id(),
+                 .version = version(),
+                 .token = settings_.token,
+                 .request = settings_.request,
+                 .ordinal = settings_.ordinal,
+                 .session = session_,
+                 .continues = has_been_connected_,
+                 .host = base::host_name(),
+                 .addresses = settings_.over_stdio ? base::outside_addresses() : std::vector<std::string>(),
+                 .pid = ::getpid(),
+                 .resources = engine_.resources(),
+                 .gpu_names = gpu_names_});
     poller_.watch(greeting_->stream->descriptor(), [this] { go_on_greeting(); });
     go_on_greeting();
   }

@@ -1,9 +1,6 @@
 #include "engine/cluster/cluster_engine.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -19,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/network.h"
 #include "base/overload.h"
 #include "base/retry_delay.h"
 #include "base/system_error.h"
@@ -60,23 +58,15 @@ std::string token_for(const std::string& secret, std::uint64_t request) {
   return channel::tls().authenticate(secret, fmt::format("request {}", request));
 }
 
-std::string text_of(const sockaddr* address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  const void* const bytes = address->sa_family == AF_INET
-                                ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(address)->sin_addr)
-                                : &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
-  ::inet_ntop(address->sa_family, bytes, text.data(), text.size());
-  const std::string_view found = text.data();
-  constexpr std::string_view mapped = "::ffff:";  // an IPv4 address, as a socket for both has it
-  return std::string(found.starts_with(mapped) ? found.substr(mapped.size()) : found);
-}
-
 std::string address_of_peer(int socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
-  return text_of(reinterpret_cast<const sockaddr*>(&address));
+  return base::ip_address(reinterpret_cast<const sockaddr&>(address));
 }
+
+// For a node whose connection has no addresses.
+std::string own_address(const Hello& hello) { return hello.addresses.empty() ? hello.host : hello.addresses.front(); }
 
 }  // namespace
 
@@ -184,17 +174,7 @@ bool ClusterEngine::listen(std::uint16_t port) {
 
 std::vector<std::string> ClusterEngine::own_addresses() const {
   if (!options_.addresses.empty()) return options_.addresses;
-  std::vector<std::string> addresses;
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) throw EngineError("cannot list this machine's addresses: " + base::last_system_error());
-  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0 || (one->ifa_flags & IFF_LOOPBACK) != 0) continue;
-    const int family = one->ifa_addr->sa_family;
-    const bool is_link_local =
-        family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr);
-    if (family == AF_INET || (family == AF_INET6 && !is_link_local)) addresses.push_back(text_of(one->ifa_addr));
-  }
-  ::freeifaddrs(all);
+  std::vector<std::string> addresses = base::outside_addresses();
   if (addresses.empty()) addresses.emplace_back("127.0.0.1");
   return addresses;
 }
@@ -547,7 +527,7 @@ void ClusterEngine::admit(Visitor visitor, const Hello& hello) {
     give_up(member->node.id, "its agent has ended its workers");
     member = nullptr;
   }
-  const std::string address = visitor.place ? hello.host : address_of_peer(visitor.stream->descriptor());
+  const std::string address = visitor.place ? own_address(hello) : address_of_peer(visitor.stream->descriptor());
   if (member == nullptr) {
     member = &join(hello);
     member->node.address = address;

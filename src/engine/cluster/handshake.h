@@ -32,6 +32,7 @@ struct Hello {
   std::uint64_t session = 0;  // drawn by the agent; another one whenever its workers have ended
   bool continues = false;     // true: this session was connected before
   std::string host = {};
+  std::vector<std::string> addresses = {};  // over standard streams: by which other nodes may reach this one
   std::int64_t pid = 0;
   Resources resources = {};
   std::vector<std::string> gpu_names = {};

@@ -2,6 +2,7 @@
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "torch/distributed/nccl_backend.h"
 #include "torch/distributed/process_group.h"
 #include "worker/gpu_claims.h"
+#include "worker/group_network.h"
 
 namespace cadre::distributed {
 namespace {
@@ -36,7 +38,9 @@ void replace_group(std::optional<Group> group) {
 
 GlooAddress gloo_address(const worker::GroupPlace& place, const JoinOptions& options) {
   if (place.num_nodes == 1) return {.host = "127.0.0.1", .interface = ""};
-  return {.host = "", .interface = options.interface};
+  if (!options.interface.empty()) return {.host = "", .interface = options.interface};
+  const char* const interface = std::getenv(worker::kGlooInterface);  // as PyTorch does
+  return {.host = "", .interface = interface == nullptr ? "" : interface};
 }
 
 // Returns the backend of a group of several ranks: the one asked for, or NCCL where each rank has a GPU of its own.

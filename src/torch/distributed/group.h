@@ -46,7 +46,8 @@ struct Group {
 struct JoinOptions {
   std::string backend;  // "gloo", "nccl", or empty: nccl if this build has it and each rank has a GPU, else gloo
   std::chrono::milliseconds timeout = std::chrono::minutes(30);
-  std::string interface;  // for Gloo between machines; empty: that of this machine's name
+  // For Gloo between machines. Empty: see worker::use_network_of(); without, that of this machine's name.
+  std::string interface;
 };
 
 // Returns the first GPU visible to this process, or the CPU if there is none. A Cadre worker sees only its own GPUs.
