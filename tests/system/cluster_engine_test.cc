@@ -437,6 +437,25 @@ TEST_F(ClusterEngineTest, ANodeDrainsBeforeItsTimeLimitAndAnotherOneFollows) {
   EXPECT_EQ(nodes.engine->closing(), "");
 }
 
+TEST_F(ClusterEngineTest, ANodeThatDrainsIsAskedForAgainAtOnceAndOnce) {
+  const WorkerId workers[] = {start(0, {report({}), hangs()}), start(1, {report({}), hangs()})};
+  for (const WorkerId worker : workers) ASSERT_TRUE(heard_from(worker, 1));
+  nodes.provider->end(0, in(4s));
+  ASSERT_TRUE(heard.until([this] { return !heard.joined.empty(); }));
+  ASSERT_THAT(heard.draining, SizeIs(1));
+  EXPECT_THAT(heard.left, IsEmpty());
+  EXPECT_THAT(nodes.engine->nodes(), SizeIs(3));
+  for (const WorkerId worker : workers) nodes.engine->kill(worker);
+  ASSERT_TRUE(heard.until([this] { return !heard.left.empty(); }));
+  EXPECT_EQ(heard.left[0].node, heard.draining[0].node);
+  ::kill(agent(0), SIGTERM);
+  ASSERT_TRUE(heard.until([this] { return heard.joined.size() == 2 && heard.left.size() == 2; }));
+  start(1, many_reports(500));
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(nodes.engine->nodes().size(), 2U);
+  EXPECT_EQ(heard.joined.size(), 2U);
+}
+
 TEST_F(ClusterEngineTest, ATimeLimitIsAskedAgainBeforeANodeDrains) {
   nodes.provider->end(0, in(2s), in(1h));
   nodes.provider->end(1, in(4s));

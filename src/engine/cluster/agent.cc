@@ -133,6 +133,7 @@ class Agent {
 
   void drain() {
     if (!link_->is_connected() && workers_.empty()) return leave(0, "it was sent SIGTERM while it had no controller");
+    is_draining_ = true;
     send(Draining{.reason = "the agent was sent SIGTERM"});
   }
 
@@ -164,6 +165,7 @@ class Agent {
     const bool refused = refused_since_ && now - *refused_since_ >= kRefusedFor;
     if (!workers_.empty() && (now - cut_since_ >= kFencedAfter || refused)) begin_anew();
     if (is_fenced_ && workers_.empty()) {
+      if (is_draining_) return leave(0, "it was sent SIGTERM, and its controller has ended");
       is_fenced_ = false;
       session_ = new_session();
       has_been_connected_ = false;
@@ -334,6 +336,7 @@ class Agent {
   std::optional<Greeting> greeting_ = {};
   std::set<WorkerId> workers_ = {};  // that have not ended
   bool is_fenced_ = false;           // true: they end, and nobody is told
+  bool is_draining_ = false;         // true: the controller of this session was told, and has asked for another node
   TimePoint gone_since_ = {};        // when the last connection was there
   TimePoint cut_since_ = {};         // when the controller may have heard of this agent last
   std::optional<TimePoint> refused_since_ = {};

@@ -48,7 +48,6 @@ constexpr auto kLongWait = 30s;
 constexpr std::int64_t kMostFailures = 5;
 constexpr std::int64_t kAllNodes = -1;    // of a request, for an ordinal
 constexpr auto kAskForLimitBefore = 10s;  // that a node is drained: its limit may have changed
-constexpr auto kSameLimit = 1s;
 constexpr int kBacklog = 1024;
 // A node whose unsent messages are more is given up.
 constexpr std::size_t kMostKeptBytes = std::size_t{64} << 20;
@@ -189,13 +188,13 @@ void ClusterEngine::request_nodes(const Continuation& continuation) {
   for (const NodeRequest& request : options_.requests) wanted_ += static_cast<std::size_t>(request.nodes);
   for (const auto& [request, ended] : continuation.claimed) {
     requests_[request.id] = request;
-    ended_[request.id] = ended;
+    gone_[request.id] = ended;
     taken_over_.insert(request.id);
   }
   if (options_.kept) claim(*options_.kept);
   for (const auto& [request, ordinal] : continuation.surplus) {
     surplus_.emplace(request, ordinal);
-    ended_[request].insert(ordinal);
+    gone_[request].insert(ordinal);
     provider_->release(request, ordinal);
   }
   for (const NodeRequest& request : continuation.missing) request_node(request);
@@ -271,8 +270,8 @@ void ClusterEngine::keep() {
   nodes.identity = identity_;
   nodes.secret = secret_;
   for (const auto& [id, request] : requests_) {
-    const std::set<std::int64_t>& ended = ended_[id];
-    if (static_cast<std::int64_t>(ended.size()) < request.nodes) nodes.requests.push_back({request, ended});
+    const std::set<std::int64_t>& gone = gone_[id];
+    if (std::ssize(gone) < request.nodes) nodes.requests.push_back({request, gone});
   }
   nodes.processes = provider_->processes();
   for (const auto& [id, member] : members_)
@@ -291,11 +290,12 @@ void ClusterEngine::keep() {
 std::vector<WaitingNodes> ClusterEngine::waiting() const {
   std::vector<WaitingNodes> waiting;
   for (const auto& [id, request] : requests_) {
-    const auto is_of_it = [id](const auto& entry) { return entry.second.hello.request == id; };
-    const auto ended = ended_.find(id);
+    const auto found = gone_.find(id);
+    const std::set<std::int64_t> gone = found == gone_.end() ? std::set<std::int64_t>() : found->second;
     const std::int64_t nodes =
-        request.nodes - (ended == ended_.end() ? 0 : std::ssize(ended->second)) -
-        std::ranges::count_if(members_, [&](const auto& entry) { return is_of_it(entry) && !entry.second.has_ended; });
+        request.nodes - std::ssize(gone) - std::ranges::count_if(members_, [&](const auto& entry) {
+          return entry.second.hello.request == id && !gone.contains(entry.second.hello.ordinal);
+        });
     if (nodes <= 0) continue;
     waiting.push_back({.group = request.group, .nodes = nodes});
     if (const auto why = queued_.find(id); why != queued_.end()) {
@@ -342,7 +342,9 @@ std::string ClusterEngine::awaited_text(Clock::duration waited) const {
     for (const auto& [place, name] : outstanding_) names += (names.empty() ? "" : ", ") + name;
     return names.empty() ? "" : fmt::format("waiting until workers of the process before have ended on {}", names);
   }
-  if (!queue_.empty()) return fmt::format("waiting for nodes: {}", queue_);
+  for (const WaitingNodes& nodes : waiting()) {
+    if (!nodes.reason.empty()) return fmt::format("waiting for nodes: {}", nodes.reason);
+  }
   if (waited < kLongWait) return "";
   if (options_.start.over_stdio)
     return "no agent has greeted yet; its session is in its standard input and output, so a program must come to "
@@ -382,7 +384,6 @@ void ClusterEngine::take_provider_events() {
   for (const ProviderEvent& event : provider_->take_events()) {
     std::visit(base::Overload{
                    [this](const Queued& queued) {
-                     queue_ = queued.reason;
                      queued_[queued.request] = queued;
                      is_keeping_due_ = true;
                    },
@@ -406,15 +407,10 @@ void ClusterEngine::agent_ended(const AgentEnded& ended) {
     });
   const auto found = requests_.find(ended.request);
   if (found == requests_.end() || is_leaving_) return;
-  NodeRequest request = found->second;
   std::erase_if(ends_, [&](const auto& entry) {
     const auto& [id, ordinal] = entry.first;
     return id == ended.request && (!ended.ordinal || ordinal == *ended.ordinal);
   });
-  std::set<std::int64_t>& gone = ended_[ended.request];
-  request.nodes = ended.ordinal ? 1 : request.nodes - static_cast<std::int64_t>(gone.size());
-  if (ended.ordinal && !gone.insert(*ended.ordinal).second) return;
-  for (std::int64_t ordinal = 0; !ended.ordinal && ordinal < found->second.nodes; ++ordinal) gone.insert(ordinal);
   is_keeping_due_ = true;
   bool was_there = ended.ordinal && given_up_.erase({ended.request, *ended.ordinal}) != 0;
   for (auto& [id, member] : members_) {
@@ -424,7 +420,8 @@ void ClusterEngine::agent_ended(const AgentEnded& ended) {
     member.has_ended = was_there = true;
     member.is_end_certain = ended.is_certain;
   }
-  if (request.nodes <= 0) return;
+  NodeRequest request = replacement_for(found->second, ended.ordinal);
+  if (request.nodes == 0) return;
   if (!was_there && taken_over_.contains(ended.request))  // it has waited for a controller in vain
     return replacements_.push_back({std::move(request), Clock::now()});
   if (!was_there) ++failures_;
@@ -434,6 +431,16 @@ void ClusterEngine::agent_ended(const AgentEnded& ended) {
         fmt::format("agents have ended {} times before they connected, the last one: {}", failures_, ended.reason));
   const auto delay = std::chrono::duration<double>(was_there ? 0 : base::retry_delay_s(failures_ + 2));
   replacements_.push_back({std::move(request), Clock::now() + std::chrono::duration_cast<Clock::duration>(delay)});
+}
+
+// Returns a request for a node that is gone or will go, or for all of its request, without those that were asked for
+// again before; these count as such now.
+NodeRequest ClusterEngine::replacement_for(NodeRequest request, const std::optional<std::int64_t>& ordinal) {
+  std::set<std::int64_t>& gone = gone_[request.id];
+  const auto before = std::ssize(gone);
+  for (std::int64_t i = ordinal.value_or(0); i < (ordinal ? *ordinal + 1 : request.nodes); ++i) gone.insert(i);
+  request.nodes = std::ssize(gone) - before;
+  return request;
 }
 
 // Without this node the others go on; without any, wait() says so.
@@ -665,8 +672,17 @@ void ClusterEngine::take(Member& member, Exited& exited) {
 }
 
 void ClusterEngine::take(Member& member, Draining& draining) {
-  if (std::exchange(member.is_draining, true)) return;
-  events_.emplace_back(NodeDraining{member.node.id, draining.seconds_left, std::move(draining.reason)});
+  if (!member.is_draining) drain(member, draining.seconds_left, std::move(draining.reason));
+}
+
+// Another node is asked for at once: it may be queued for a while.
+void ClusterEngine::drain(Member& member, std::optional<double> seconds_left, std::string reason) {
+  member.is_draining = true;
+  events_.emplace_back(NodeDraining{member.node.id, seconds_left, std::move(reason)});
+  const auto found = requests_.find(member.hello.request);
+  if (found == requests_.end() || is_leaving_) return;
+  NodeRequest request = replacement_for(found->second, member.hello.ordinal);
+  if (request.nodes != 0) replacements_.push_back({std::move(request), Clock::now()});
 }
 
 // ---- Time
@@ -745,7 +761,7 @@ std::optional<ClusterEngine::TimePoint> ClusterEngine::next_drain_step(const Mem
   if (!end) return std::nullopt;
   const Clock::duration time = drain_time(member.joined, *end);
   const TimePoint drains = *end - time;
-  const bool is_asked = member.asked_for_limit && drains - *member.asked_for_limit < kSameLimit;
+  const bool is_asked = member.asked_for_limit && drains - *member.asked_for_limit < same_limit;
   return is_asked ? drains : drains - std::min<Clock::duration>(kAskForLimitBefore, time / 2);
 }
 
@@ -762,8 +778,7 @@ void ClusterEngine::drain_in_time(TimePoint now) {
       continue;
     }
     const double left = std::max(0.0, std::chrono::duration<double>(end - now).count());
-    member.is_draining = true;
-    events_.emplace_back(NodeDraining{id, left, fmt::format("its time limit comes in {:.0f} s", left)});
+    drain(member, left, fmt::format("its time limit comes in {:.0f} s", left));
   }
   if (asks) {
     provider_->look_soon();

@@ -153,6 +153,8 @@ class ClusterEngine final : public Engine {
   void take(Member& member, const Told& told);
   void take(Member& member, Exited& exited);
   void take(Member& member, Draining& draining);
+  void drain(Member& member, std::optional<double> seconds_left, std::string reason);
+  NodeRequest replacement_for(NodeRequest request, const std::optional<std::int64_t>& ordinal);
   void give_up(NodeId node, const std::string& reason);
   void watch_provider();
   void take_provider_events();
@@ -187,9 +189,10 @@ class ClusterEngine final : public Engine {
   std::vector<Event> events_ = {};
   std::map<std::uint64_t, NodeRequest> requests_ = {};
   std::uint64_t last_request_ = 0;
-  std::map<std::uint64_t, std::set<std::int64_t>> ended_ = {};  // of requests: nodes that are gone
-  std::set<std::uint64_t> taken_over_ = {};                     // requests of an earlier process
-  std::set<Place> surplus_ = {};                                // nodes of these that nobody needs
+  // Of requests: nodes that are gone or drain, and were asked for again.
+  std::map<std::uint64_t, std::set<std::int64_t>> gone_ = {};
+  std::set<std::uint64_t> taken_over_ = {};  // requests of an earlier process
+  std::set<Place> surplus_ = {};             // nodes of these that nobody needs
   // Nodes of an earlier process, and their names, that were there and may still run its workers.
   std::map<Place, std::string> outstanding_ = {};
   // Nodes whose agents have connected, and are being ended by the provider.
@@ -198,11 +201,10 @@ class ClusterEngine final : public Engine {
   bool is_keeping_due_ = false;
   bool has_said_it_keeps_nothing_ = false;
   std::size_t wanted_ = 0;                       // nodes
-  std::string queue_ = {};                       // why the provider has no nodes yet
   std::map<std::uint64_t, Queued> queued_ = {};  // the last of each request
   std::string refusal_ = {};                     // why a node will not come
   bool has_begun_ = false;                       // true: there was a node
-  // A node to request again, because its agent has ended.
+  // A node to request again, because its agent has ended or will.
   struct Replacement {
     NodeRequest request;
     TimePoint at;

@@ -79,6 +79,8 @@ struct AgentEnded {
   // false: only what had started it elsewhere has ended, and it may run on for a while.
   bool is_certain = true;
 };
+// Ends of a node that differ by less are one limit, told twice.
+inline constexpr std::chrono::seconds same_limit{1};
 // A node will end at this time, whatever runs there; empty: no time is known. Comes again when that changes.
 struct NodeEnds {
   std::uint64_t request = 0;

@@ -20,7 +20,6 @@ constexpr auto kMostTime = seconds(30);  // of a command
 constexpr auto kListWhileWaiting = seconds(5);
 constexpr auto kListOtherwise = seconds(30);
 constexpr auto kListSoon = seconds(1);  // after a change
-constexpr auto kSameLimit = seconds(1);
 
 steady_clock::duration job_retry_delay(std::int64_t failures) {
   return std::chrono::duration_cast<steady_clock::duration>(
@@ -279,7 +278,7 @@ void SlurmJobs::tell_limit(Request& request, const slurm::Job& job) {
   std::optional<TimePoint> at;
   if (left) at = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*left));
   const bool is_told =
-      at && limit.told ? std::chrono::abs(*at - *limit.told) < kSameLimit : at.has_value() == limit.told.has_value();
+      at && limit.told ? std::chrono::abs(*at - *limit.told) < same_limit : at.has_value() == limit.told.has_value();
   if (is_told) return;
   limit.told = at;
   events_.push_back(NodeEnds{.request = request.asked.id, .ordinal = job.ordinal, .at = at});
