@@ -16,8 +16,8 @@ bool is_a(const store::EventRow& row) {
   return row.kind == control::event_kind<Event>();
 }
 
-std::int64_t integer_in(const Value& data, const char* name, const std::string& source) {
-  const Value* const value = find_entry(data.dict(), name);
+std::int64_t integer_in(const Dict& data, const char* name, const std::string& source) {
+  const Value* const value = find_entry(data, name);
   if (value == nullptr) throw StorageError(source + " has no " + name);
   return from_stored<std::int64_t>(*value, source);
 }
@@ -60,23 +60,43 @@ void NodeLog::on(const store::EventRow& row) {
     }
     present_.erase(event.node);
     std::erase_if(workers_, [&](const auto& entry) { return entry.second == event.node; });
+    std::erase_if(validators_, [&](const auto& entry) { return entry.second.node == event.node; });
   } else if (row.kind == "worker_ended") {
-    workers_.erase({is_training_run_ ? integer_in(data(), "rank", source) : row.trial, row.attempt});
+    workers_.erase({is_training_run_ ? integer_in(data().dict(), "rank", source) : row.trial, row.attempt});
+  } else if (row.kind == "validator_ended") {
+    validators_.erase({integer_in(data().dict(), "checkpoint", source), row.attempt});
   }
   time_ = row.time;
 }
 
 void NodeLog::on(const store::DecisionRow& row) {
-  if (row.kind != "launch" || present_.empty()) return;
+  const bool is_launch = row.kind == "launch";
+  if (present_.empty() || (!is_launch && row.kind != "validate")) return;
   const std::string source = "decision " + std::to_string(row.id) + " of the store";
   const Value data = base::parse_json(row.data, source);
+  is_launch ? launch(data.dict(), row.trial, source) : validate(data.dict(), source);
+}
+
+void NodeLog::launch(const Dict& data, std::int64_t trial, const std::string& source) {
   const std::int64_t attempt = integer_in(data, "attempt", source);
-  if (const Value* const node = find_entry(data.dict(), "node"))
-    start({row.trial, attempt}, from_stored<engine::NodeId>(*node, source));
-  if (const Value* const nodes = find_entry(data.dict(), "nodes")) {
+  if (const Value* const node = find_entry(data, "node"))
+    start({trial, attempt}, from_stored<engine::NodeId>(*node, source));
+  if (const Value* const nodes = find_entry(data, "nodes")) {
     std::int64_t rank = 0;
     for (const auto node : from_stored<std::vector<engine::NodeId>>(*nodes, source)) start({rank++, attempt}, node);
   }
+}
+
+void NodeLog::validate(const Dict& data, const std::string& source) {
+  const Value* const node = find_entry(data, "node");
+  if (node == nullptr) return;  // an earlier version did not record it
+  const auto id = from_stored<engine::NodeId>(*node, source);
+  const Value* const checkpoint = find_entry(data, "checkpoint");
+  NodeHistory* const history = find(id);
+  if (history == nullptr || checkpoint == nullptr) return;
+  ++history->workers;
+  validators_[{integer_in(data, "id", source), integer_in(data, "try", source)}] = {
+      from_stored<std::string>(*checkpoint, source), id};
 }
 
 void NodeLog::end_session(const std::string& reason) {
@@ -88,11 +108,14 @@ void NodeLog::end_session(const std::string& reason) {
   }
   present_.clear();
   workers_.clear();
+  validators_.clear();
 }
 
 std::vector<NodeHistory> NodeLog::nodes() const {
   std::vector<NodeHistory> nodes = nodes_;
   for (const auto& [worker, node] : workers_) nodes[present_.at(node)].running.push_back(worker.first);
+  for (const auto& [worker, validator] : validators_)
+    nodes[present_.at(validator.node)].validated.push_back(validator.checkpoint);
   return nodes;
 }
 

@@ -19,11 +19,12 @@ struct NodeHistory {
   double joined = 0;  // seconds since 1970
   std::optional<double> draining = {};
   std::optional<double> left = {};
-  bool left_with_run = false;              // true: its controller has ended, and it had not drained before
-  bool is_lost = false;                    // true: it has left without draining
-  std::string reason = {};                 // why it drains, or has left
-  std::int64_t workers = 0;                // that were started there
-  std::vector<std::int64_t> running = {};  // trials, or ranks of a training run, whose workers are there now
+  bool left_with_run = false;               // true: its controller has ended, and it had not drained before
+  bool is_lost = false;                     // true: it has left without draining
+  std::string reason = {};                  // why it drains, or has left
+  std::int64_t workers = 0;                 // that were started there
+  std::vector<std::int64_t> running = {};   // trials, or ranks of a training run, whose workers are there now
+  std::vector<std::string> validated = {};  // checkpoints whose validators are there now
 
   // Returns "ready", "draining", "left" or "lost".
   std::string state() const;
@@ -46,10 +47,16 @@ class NodeLog {
   std::int64_t sessions() const { return sessions_; }
 
  private:
-  using Worker = std::pair<std::int64_t, std::int64_t>;  // trial or rank, and attempt
+  using Worker = std::pair<std::int64_t, std::int64_t>;  // trial, rank or checkpoint, and attempt
+  struct Validator {
+    std::string checkpoint = {};  // directory
+    engine::NodeId node = 0;
+  };
 
   void join(engine::Node node, double time);
   NodeHistory* find(engine::NodeId node);
+  void launch(const Dict& data, std::int64_t trial, const std::string& source);
+  void validate(const Dict& data, const std::string& source);
   void start(Worker worker, engine::NodeId node);
 
   bool is_training_run_;
@@ -57,7 +64,8 @@ class NodeLog {
   double time_ = 0;  // of the last row
   std::vector<NodeHistory> nodes_ = {};
   std::map<engine::NodeId, std::size_t> present_ = {};  // nodes of this session that have not left, by index
-  std::map<Worker, engine::NodeId> workers_ = {};
+  std::map<Worker, engine::NodeId> workers_ = {};       // of trials or ranks
+  std::map<Worker, Validator> validators_ = {};
 };
 
 }  // namespace cadre::cli

@@ -84,18 +84,22 @@ Value time_value(const std::optional<double>& time) { return time ? Value(*time)
 Dict document_of(const NodeHistory& history, bool of_ranks) {
   List running;
   for (const std::int64_t one : history.running) running.emplace_back(one);
-  return {{"session", history.session},
-          {"node", history.node.id},
-          {"name", history.node.name},
-          {"address", history.node.address},
-          {"state", history.state()},
-          {"resources", to_stored(history.node.resources)},
-          {of_ranks ? "ranks" : "trials", std::move(running)},
-          {"workers", history.workers},
-          {"joined", history.joined},
-          {"draining", time_value(history.draining)},
-          {"left", time_value(history.left)},
-          {"reason", history.reason}};
+  List validated;
+  for (const std::string& checkpoint : history.validated) validated.emplace_back(checkpoint);
+  Dict document{{"session", history.session},
+                {"node", history.node.id},
+                {"name", history.node.name},
+                {"address", history.node.address},
+                {"state", history.state()},
+                {"resources", to_stored(history.node.resources)},
+                {of_ranks ? "ranks" : "trials", std::move(running)},
+                {"workers", history.workers},
+                {"joined", history.joined},
+                {"draining", time_value(history.draining)},
+                {"left", time_value(history.left)},
+                {"reason", history.reason}};
+  if (of_ranks) document.emplace_back("validations", std::move(validated));
+  return document;
 }
 
 void print_json(const Nodes& nodes, const std::vector<NodeHistory>& chosen) {
@@ -143,6 +147,12 @@ std::string running_text(const NodeHistory& history, bool of_ranks) {
   return text;
 }
 
+std::string validated_text(const NodeHistory& history) {
+  std::string text;
+  for (const std::string& checkpoint : history.validated) text += (text.empty() ? "" : ", ") + shown(checkpoint);
+  return text;
+}
+
 // Returns "zone=eu, memory=64": labels, and resources of other kinds.
 std::string others_text(const Resources& resources) {
   Dict all;
@@ -184,6 +194,7 @@ Table table_of(const Nodes& nodes, const std::vector<NodeHistory>& chosen) {
   add("has", 7, false, [](const NodeHistory& history) { return others_text(history.node.resources); });
   add(nodes.is_training_run ? "runs" : "trials", 1, false,
       [&](const NodeHistory& history) { return running_text(history, nodes.is_training_run); });
+  add("validates", 2, false, validated_text);
   add("workers", 6, true, [](const NodeHistory& history) { return std::to_string(history.workers); });
   add("joined", 3, false, [](const NodeHistory& history) { return short_time(history.joined); });
   add("left", 3, false, [](const NodeHistory& history) { return history.left ? short_time(*history.left) : ""; });

@@ -192,7 +192,12 @@ void Validations::start(resources::Cluster room, Checkpoints& checkpoints, Actio
     validation.place = *std::move(place);
     ++validation.attempt;
     const std::string directory = checkpoints.registry().get(id).directory;
-    actions.push_back(RecordDecision{DecisionKind::validate, {{"checkpoint", directory}, {"try", validation.attempt}}});
+    Dict started{{"checkpoint", directory}, {"try", validation.attempt}};
+    if (room.may_change()) {
+      started.emplace_back("id", id);
+      started.emplace_back("node", validation.place.node);
+    }
+    actions.push_back(RecordDecision{DecisionKind::validate, std::move(started)});
     actions.push_back(StartValidator{.id = id,
                                      .attempt = validation.attempt,
                                      .checkpoint = directory,

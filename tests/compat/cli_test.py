@@ -558,6 +558,26 @@ class CliTest(unittest.TestCase):
         self.assertEqual(found, [("left", [], "the run has finished")] * 2)
         self.assertEqual(sum(node["workers"] for node in nodes), 4)  # two ranks, two attempts
 
+    def test_validators_are_shown_on_their_nodes(self):
+        storage = self.storage / "validated"
+        storage.mkdir()
+        self.addCleanup(shutil.rmtree, storage)
+        file = storage / "two.json"
+        file.write_text('{"engine": "processes", "groups": [{"name": "trial", "nodes": 2}]}')
+        process = subprocess.Popen([BIN / "training_run_tool", storage, storage / "go_on"], stdout=subprocess.DEVNULL,
+                                   env=os.environ | {"CADRE_CLUSTER": str(file)}, cwd=storage)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        found = self.nodes_until(storage / "run", lambda found: sum(len(node["validations"]) for node in found["nodes"]) > 1)
+        validated = [checkpoint for node in found["nodes"] for checkpoint in node["validations"]]
+        self.assertLessEqual(set(validated), {f"checkpoint_{number:06}" for number in range(4)})
+        self.assertRegex(cadre("nodes", storage / "run"), r"validates +workers(.*\n)+.*checkpoint_00000\d")
+        (storage / "go_on").touch()
+        process.wait(60)
+        ended = document("nodes", storage / "run")["nodes"]
+        self.assertFalse([checkpoint for node in ended for checkpoint in node["validations"]])
+        self.assertEqual(sum(node["workers"] for node in ended), 4 + 4)  # two ranks, two attempts, and four validators
+
     def test_nodes_of_a_published_experiment_are_shown(self):
         self.run_on_two_nodes("population_tool", f"file://{self.storage}/published", "4", "5", "1")
         for left in "published", "cadre_results":  # it works in the latter

@@ -1,8 +1,13 @@
-// Trains in two workers, one of which fails once, for tests that read the run's files: training_run_tool <storage
-// path>.
+// Trains in two workers, one of which fails once, for tests that read the run's files:
+//
+//   training_run_tool <storage path> [<file>]
+//
+// With a file all checkpoints are validated, which takes until that file is there.
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <iostream>
+#include <thread>
 
 #include "cadre/train.h"
 
@@ -36,8 +41,15 @@ void learn(const Config& config) {
       file.precision(17);
       file << step << ' ' << loss;
     };
-    step % 3 == 0 ? train::report(metrics, write) : train::report(metrics);
+    train::ReportOptions options;
+    if (config.get<bool>("validates")) options.validation = train::ValidationTask();
+    step % 3 == 0 ? train::report(metrics, write, std::move(options)) : train::report(metrics);
   }
+}
+
+Metrics validate(const Checkpoint&, const Config& config) {
+  while (!fs::exists(config.get<std::string>("file"))) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return {{"score", 1}};
 }
 
 }  // namespace
@@ -45,14 +57,18 @@ void learn(const Config& config) {
 int main(int argc, char** argv) {
   init(argc, argv, {.num_cpus = 2});
   try {
-    train::Trainer(fn<learn>, {.train_loop_config = {{"lr", 0.1}, {"steps", 12}, {"name", "caf\xc3\xa9"}},
-                               .scaling_config = {.num_workers = 2},
-                               .run_config = {.name = "run",
-                                              .storage_path = argv[1],
-                                              .failure_config = {.max_failures = 1},
-                                              .checkpoint_config = {.num_to_keep = 2},
-                                              .verbose = 0,
-                                              .chdir_to_rank_dir = true}})
+    train::ValidationConfig validation;
+    if (argc > 2) validation = {.function = fn<validate>, .config = {{"file", argv[2]}}};
+    train::Trainer(fn<learn>,
+                   {.train_loop_config = {{"lr", 0.1}, {"steps", 12}, {"name", "caf\xc3\xa9"}, {"validates", argc > 2}},
+                    .scaling_config = {.num_workers = 2},
+                    .run_config = {.name = "run",
+                                   .storage_path = argv[1],
+                                   .failure_config = {.max_failures = 1},
+                                   .checkpoint_config = {.num_to_keep = 2},
+                                   .verbose = 0,
+                                   .chdir_to_rank_dir = true},
+                    .validation = std::move(validation)})
         .fit();
     return 0;
   } catch (const std::exception& error) {

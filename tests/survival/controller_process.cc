@@ -41,7 +41,7 @@ std::vector<std::string> to_arguments(const ControllerOptions& options) {
        {std::int64_t{options.slots}, std::int64_t{setting.synch}, setting.population, setting.steps, setting.interval,
         setting.checkpoint_interval, std::int64_t{setting.copied}, setting.num_to_keep, setting.max_failures,
         std::int64_t{setting.verbose}, std::int64_t{setting.is_class}, std::int64_t{setting.has_programs},
-        std::int64_t{options.nodes}})
+        std::int64_t{options.nodes}, std::int64_t{options.over_stdio}})
     arguments.push_back(std::to_string(number));
   return arguments;
 }
@@ -61,17 +61,23 @@ ControllerOptions from_arguments(char** argv) {
                       .is_class = number(13) != 0,
                       .has_programs = number(14) != 0},
           .slots = static_cast<int>(number(3)),
-          .nodes = static_cast<int>(number(15))};
+          .nodes = static_cast<int>(number(15)),
+          .over_stdio = number(16) != 0};
 }
 
 // Trials go on elsewhere as soon as may be.
 std::optional<ClusterConfig> cluster_of(const ControllerOptions& options) {
   if (options.nodes == 0) return std::nullopt;
-  return ClusterConfig{.engine = "processes",
-                       .groups = {{.nodes = options.nodes}},
-                       .addresses = {"127.0.0.1"},
-                       .patience = std::chrono::seconds(25),
-                       .nodes_stay = std::chrono::seconds(10)};  // less than tests wait for processes that are left
+  ClusterConfig config{
+      .engine = "processes", .groups = {{.nodes = options.nodes}}, .patience = std::chrono::seconds(25)};
+  if (options.over_stdio) {
+    config.link = "stdio";
+    config.nodes_stay = std::chrono::seconds(0);
+  } else {
+    config.addresses = {"127.0.0.1"};
+    config.nodes_stay = std::chrono::seconds(10);  // less than tests wait for processes that are left
+  }
+  return config;
 }
 
 // Restores the experiment if possible. Only the process that begins an experiment holds its object.

@@ -27,6 +27,7 @@ struct ControllerOptions {
   Setting setting;
   int slots = 2;                              // trials that may run at a time, on each node
   int nodes = 0;                              // agents on this machine; 0: trials run beside the controller
+  bool over_stdio = false;                    // their sessions are in their standard input and output
   std::vector<std::string> environment = {};  // "NAME=value", in addition to this process's
   std::filesystem::path said = {};            // a file for its output; default: beside the experiment
 };

@@ -105,6 +105,7 @@ ControllerProcess ExperimentSubject::start(Random& random, std::vector<std::stri
                             .setting = setting_,
                             .slots = static_cast<int>(1 + random.below(4)),
                             .nodes = nodes,
+                            .over_stdio = has_nodes() && random.chance(0.3),
                             .environment = std::move(environment),
                             .said = place_.said});
 }

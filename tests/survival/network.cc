@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <span>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "base/json.h"
@@ -31,7 +32,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kMostWaiting = std::size_t{64} << 10;  // bytes on their way in one direction
-constexpr auto kLookAgain = std::chrono::milliseconds(20);   // whether the controller listens
+constexpr std::string_view kNoAddress = "-";
+constexpr auto kLookAgain = std::chrono::milliseconds(20);  // whether the controller listens
 
 [[noreturn]] void fail(const std::string& what) {
   throw std::runtime_error("the network of the test: " + what + ": " + base::last_system_error());
@@ -129,11 +131,13 @@ std::string enter_network() {
       fmt::format("{}.{}", settings.request, engine::cluster::agent_ordinal().value_or(settings.ordinal));
   const base::FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_un address = unix_address(path);
-  const std::string asked = fmt::format("{} {}\n", settings.addresses, name);
+  const std::string asked = fmt::format("{} {}\n", settings.over_stdio ? kNoAddress : settings.addresses, name);
   if (!socket || ::connect(socket.get(), general(address), sizeof address) != 0 ||
       ::write(socket.get(), asked.data(), asked.size()) != static_cast<ssize_t>(asked.size()))
     fail("cannot ask it");
-  settings.addresses = read_line(socket);
+  const std::string answer = read_line(socket);
+  if (settings.over_stdio) return name;
+  settings.addresses = answer;
   std::string changed;
   base::append_json(changed, to_stored(settings));
   ::setenv(engine::cluster::agent_variable, changed.c_str(), 1);
@@ -172,6 +176,11 @@ std::vector<pid_t> Network::agents() const {
   for (const Way& way : ways_)
     if (!has_ended(way.process)) found.push_back(way.agent);
   return found;
+}
+
+bool Network::carries(pid_t agent) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(ways_, [agent](const Way& way) { return way.agent == agent && way.is_carried; });
 }
 
 template <class Act>
@@ -279,7 +288,7 @@ int Network::time_to_wait(Clock::time_point now) const {
   Clock::duration least = std::chrono::seconds(1);
   for (const Way& way : ways_) {
     if (way.flows_again > now) least = std::min(least, way.flows_again - now);
-    if (!way.listener) least = std::min(least, way.listens_again - now);
+    if (way.is_carried && !way.listener) least = std::min(least, way.listens_again - now);
   }
   for (const Stopped& one : stopped_) least = std::min(least, one.until - now);
   return std::max(0, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(least).count()));
@@ -293,7 +302,7 @@ void Network::handle_time(Clock::time_point now) {
   });
   std::erase_if(ways_, [](const Way& way) { return way.connections.empty() && has_ended(way.process); });
   for (Way& way : ways_) {
-    if (way.listener || way.listens_again > now || way.flows_again > now) continue;
+    if (!way.is_carried || way.listener || way.listens_again > now || way.flows_again > now) continue;
     if (connect_to(way.controller)) way.listener = listen_at(way.address);
     way.listens_again = now + kLookAgain;
   }
@@ -308,13 +317,16 @@ void Network::admit_agent() {
   ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &from, &size);
   const std::string line = read_line(socket);
   if (line.empty()) return;  // it was killed
-  Way way{.agent = from.pid,
-          .process = open_process(from.pid),
-          .controller = ip_address(line.substr(0, line.find(' '))),
-          .address = ip_address("127.0.0.1:0")};
-  way.listener = listen_at(way.address);
-  if (!way.listener) return;
-  const std::string answer = fmt::format("127.0.0.1:{}\n", ntohs(way.address.sin_port));
+  Way way{.agent = from.pid, .process = open_process(from.pid)};
+  std::string answer = "\n";
+  if (const std::string address = line.substr(0, line.find(' ')); address != kNoAddress) {
+    way.controller = ip_address(address);
+    way.address = ip_address("127.0.0.1:0");
+    way.listener = listen_at(way.address);
+    if (!way.listener) return;
+    way.is_carried = true;
+    answer = fmt::format("127.0.0.1:{}\n", ntohs(way.address.sin_port));
+  }
   {
     const std::lock_guard lock(mutex_);
     ways_.push_back(std::move(way));

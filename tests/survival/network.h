@@ -24,7 +24,8 @@ namespace cadre::survival {
 // addresses of the controller by one of the network. Returns a name for the agent's node; empty in all other processes.
 std::string enter_network();
 // Has the path of the socket where agents ask: a line "<address of the controller> <name of the node>", answered by a
-// line with the address that the agent is to dial.
+// line with the address that the agent is to dial. The address of an agent whose session is in its standard input and
+// output is "-"; it is listed only.
 inline constexpr const char* kNetworkVariable = "CADRE_TEST_NETWORK";
 
 // Runs in a thread of its own; any thread may call its members.
@@ -43,6 +44,8 @@ class Network {
   std::string variable() const { return std::string(kNetworkVariable) + "=" + path_.string(); }
   // Returns the agents that run, those that came last at the end.
   std::vector<pid_t> agents() const;
+  // Returns false for an agent whose session is in its standard input and output: nothing below changes that.
+  bool carries(pid_t agent) const;
 
   // Resets all connections of an agent: at once, or in the middle of what is sent, after this many more bytes.
   void cut(pid_t agent);
@@ -72,6 +75,7 @@ class Network {
   struct Way {
     pid_t agent = 0;
     base::FileDescriptor process = {};  // a pidfd
+    bool is_carried = false;            // false: its session is in its standard input and output, and there is no more
     sockaddr_in controller = {};
     sockaddr_in address = {};            // where the agent dials
     base::FileDescriptor listener = {};  // none while nobody listens at the controller's port

@@ -86,6 +86,7 @@ bool Nodes::disturb(Victim victim, Random& random, const ControllerProcess& cont
       }
       return true;
     case Victim::connection:
+      if (!network_.carries(agent)) return false;
       if (random.chance(0.5)) {
         network_.cut(agent);
       } else {
@@ -93,9 +94,11 @@ bool Nodes::disturb(Victim victim, Random& random, const ControllerProcess& cont
       }
       return true;
     case Victim::half_connection:
+      if (!network_.carries(agent)) return false;
       network_.leave_half_open(agent, random.chance(0.5) ? Network::End::agent : Network::End::controller);
       return true;
     case Victim::cut_off:
+      if (!network_.carries(agent)) return false;
       network_.drop(agent, time);
       return true;
     default:

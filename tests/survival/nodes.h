@@ -21,7 +21,7 @@ class Nodes {
   std::vector<pid_t> workers() const;  // of all nodes
   // Draws whom to disturb. `spares_workers`: no failure may be counted.
   static Victim draw_victim(Random& random, bool spares_workers);
-  // Does it to a node at random. Returns false if there is none.
+  // Does it to a node at random. Returns false if there is none, or if it has no connection that could be cut.
   bool disturb(Victim victim, Random& random, const ControllerProcess& controller);
   void heal() { network_.heal(); }
 
