@@ -744,6 +744,22 @@ TEST(ClusterEngineErrors, AnAgentThatEndsBeforeItConnectsIsAnError) {
       ::testing::ThrowsMessage<EngineError>(HasSubstr("a node cannot be had: an agent has ended: exit code 1")));
 }
 
+// As Slurm does with all processes of a job: some agents end before the controller has its signal.
+TEST(ClusterEngineErrors, ASignalToAllInterruptsAlsoIfItComesToAgentsFirst) {
+  std::jthread signal([] {
+    struct sigaction handled{};
+    do {
+      std::this_thread::sleep_for(1ms);
+      ::sigaction(SIGTERM, nullptr, &handled);
+    } while (handled.sa_handler == SIG_DFL);
+    std::this_thread::sleep_for(50ms);
+    ::kill(::getpid(), SIGTERM);
+  });
+  EXPECT_THROW(ClusterEngine(std::make_unique<Processes>(),
+                             ClusterOptions{.requests = {{.id = 1}}, .start = {.command = {"/bin/false"}}}),
+               Interrupted);
+}
+
 }  // namespace
 }  // namespace cadre::system_tests
 

@@ -44,6 +44,8 @@ constexpr auto kOthersMayCome = 1s;
 constexpr auto kWorkersHaveEnded = 25s;
 constexpr auto kLookPeriod = 200ms;  // while the first node is awaited
 constexpr auto kSilentWait = 5s;
+// A signal to all processes may end agents before it comes here.
+constexpr auto kSignalArrives = 100ms;
 constexpr auto kLongWait = 30s;
 constexpr std::int64_t kMostFailures = 5;
 constexpr std::int64_t kAllNodes = -1;    // of a request, for an ordinal
@@ -315,16 +317,19 @@ void ClusterEngine::await_nodes() {
   const auto others_may_come = continues ? Clock::duration(0) : Clock::duration(kOthersMayCome);
   const Interrupts interrupts(*this);  // nodes are given back then
   std::optional<TimePoint> first_came;
+  std::optional<TimePoint> refused;
   std::string said;
   while (awaits_nodes() || !outstanding_.empty()) {
     take_provider_events();
-    if (!refusal_.empty()) throw EngineError(fmt::format("a node cannot be had: {}", refusal_));
     if (interrupts.signal() != 0) throw Interrupted("interrupted while nodes were awaited; they are given back");
     const TimePoint now = Clock::now();
+    if (!refusal_.empty() && !refused) refused = now;
+    if (refused && now - *refused >= kSignalArrives)
+      throw EngineError(fmt::format("a node cannot be had: {}", refusal_));
     if (now - begin >= kWorkersHaveEnded) outstanding_.clear();
     if (!members_.empty() && !first_came) first_came = now;
-    if (first_came && now - *first_came >= others_may_come && outstanding_.empty()) break;
-    turn(kLookPeriod);
+    if (first_came && !refused && now - *first_came >= others_may_come && outstanding_.empty()) break;
+    turn(refused ? kSignalArrives : kLookPeriod);
     if (const std::string text = awaited_text(Clock::now() - begin); !text.empty() && text != said) {
       std::fprintf(stderr, "cadre: %s\n", text.c_str());
       said = text;
