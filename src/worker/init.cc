@@ -21,6 +21,7 @@
 #include "resources/gpus.h"
 #include "resources/machine_labels.h"
 #include "resources/resource_ledger.h"
+#include "store/experiment_lock.h"
 #include "worker/cluster.h"
 #include "worker/entries.h"
 #include "worker/host.h"
@@ -217,7 +218,9 @@ namespace worker {
 
 std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& directory) {
   Process& process = initialised_process();
-  if (process.cluster) return std::make_unique<engine::cluster::Lease>(nodes_of(process, directory), directory);
+  if (process.cluster)
+    return std::make_unique<engine::cluster::Lease>(nodes_of(process, directory), directory,
+                                                    directory.empty() ? "" : store::ExperimentLock::kFileName);
   return std::make_unique<engine::local::LocalEngine>(*process.server, process.resources);
 }
 

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import sqlite3
 import subprocess
 import unittest
@@ -135,6 +136,25 @@ class NodesCommandTest(NodesTest):
         reason = re.compile(r'waits for +1 of "trial": (Resources|Priority)')
         rig.wait_until(lambda: reason.search(self.nodes().stdout), "Slurm's reason is shown", DEADLINE_S)
         self.assertRegex(self.nodes().stdout, r"1 +n1 +ready +\d")
+
+
+class PrivateFoldersTest(NodesTest):
+    def setUp(self):
+        self.cluster = self.enterContext(rig.Rig(nodes=2, slurmd_timeout_s=60, private=["/mnt"]))
+        self.storage = pathlib.Path("/mnt") / self.cluster.directory.name
+        self.addCleanup(shutil.rmtree, self.storage, ignore_errors=True)
+
+    def test_nothing_runs_where_nodes_do_not_see_the_experiment(self):
+        process = self.start(self.allocated(self.population(4, 12, 1)), CADRE_CLUSTER="slurm")
+        _, errors = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual(process.returncode, 1, errors)
+        self.assertIn(f"the run's directory {self.storage}/population is not seen by all nodes: ", errors)
+        for node in self.cluster.nodes:
+            self.assertIn(f"{node} (No such file or directory)", errors)
+        self.assertEqual(self.rows(), {})
+        rig.wait_until(lambda: not self.cluster.processes("population_tool"), "all agents have ended", DEADLINE_S)
+        found = self.results(self.start(self.population(4, 12, 1)))  # it is begun, and can run elsewhere
+        self.assertEqual([trial["done"] for trial in found], [12] * 4)
 
 
 class TimeLimitTest(NodesTest):

@@ -70,6 +70,7 @@ class WatchedProcesses final : public Provider {
  public:
   void request(const NodeRequest& request, const AgentStart& start) override {
     start_ = start;
+    ++requests_;
     if (!refuses_) return agents_.request(request, start);
     added_.emplace_back(engine::cluster::Refused{request.id, "there are no more"});
   }
@@ -84,6 +85,7 @@ class WatchedProcesses final : public Provider {
   void look_soon() override {
     if (auto extension = std::exchange(extension_, {})) added_.emplace_back(*extension);
   }
+  int requests() const { return requests_; }
   // Refuses all further requests.
   void refuse() { refuses_ = true; }
   // Says of agents that end only that what had started them has ended.
@@ -120,6 +122,7 @@ class WatchedProcesses final : public Provider {
  private:
   Processes agents_;
   AgentStart start_;
+  int requests_ = 0;
   bool refuses_ = false;
   std::vector<ProviderEvent> added_ = {};  // to those of the agents
   std::optional<ProviderEvent> extension_ = {};
@@ -454,6 +457,40 @@ TEST_F(ClusterEngineTest, ANodeThatDrainsIsAskedForAgainAtOnceAndOnce) {
   ASSERT_TRUE(heard.until_all_exited());
   EXPECT_EQ(nodes.engine->nodes().size(), 2U);
   EXPECT_EQ(heard.joined.size(), 2U);
+}
+
+TEST_F(ClusterEngineTest, OnlyNodesAreUsedThatSeeTheDirectoryOfTheRun) {
+  const std::filesystem::path here = directories.make_directory() / "mark";
+  std::ofstream(here) << "of this run";
+  nodes.engine->use_nodes_that_see(here);
+  const WorkerId worker = start(0, many_reports(10));
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard[worker].reports.size(), 10U);
+  EXPECT_THROW(nodes.engine->use_nodes_that_see("/nowhere/mark"), StorageError);
+  // Each process has a file of its own there.
+  EXPECT_THAT([&] { nodes.engine->use_nodes_that_see("/proc/self/stat"); },
+              ::testing::ThrowsMessage<EngineError>(AllOf(HasSubstr("the run's directory /proc/self is not seen"),
+                                                          HasSubstr(" (another one is there), "))));
+  nodes.engine->use_nodes_that_see({});
+}
+
+TEST_F(ClusterEngineTest, ANodeThatJoinsAndDoesNotSeeTheDirectoryIsGivenBack) {
+  const std::filesystem::path here = directories.make_directory() / "mark";
+  std::ofstream(here) << "of this run";
+  nodes.engine->use_nodes_that_see(here);
+  std::filesystem::remove(here);
+  ::kill(agent(0), SIGKILL);
+  ASSERT_TRUE(heard.until([this] { return !heard.left.empty(); }));
+  const WorkerId worker = start(0, many_reports(100'000));
+  const auto has_come_and_gone = [this] {
+    return nodes.provider->requests() == 2 && nodes.provider->processes().size() == 1 &&
+           nodes.engine->nodes().size() == 1;
+  };
+  ASSERT_TRUE(heard.until(has_come_and_gone));
+  ASSERT_TRUE(heard_from(worker, heard[worker].reports.size() + 5000));
+  EXPECT_EQ(nodes.provider->requests(), 2) << "another one would see as little";
+  EXPECT_THAT(heard.joined, IsEmpty());
+  EXPECT_EQ(heard.left.size(), 1U);
 }
 
 TEST_F(ClusterEngineTest, ATimeLimitIsAskedAgainBeforeANodeDrains) {

@@ -57,6 +57,8 @@ TEST(ClusterMessages, AnswersAndRepliesArriveAsTheyAre) {
   EXPECT_EQ(std::get<Kill>(decode_to_agent(bytes)).worker, 10U);
   encode(Stay{.seconds = 300}, bytes);
   EXPECT_EQ(std::get<Stay>(decode_to_agent(bytes)).seconds, 300);
+  encode(Look{.file = "/a/.lock"}, bytes);
+  EXPECT_EQ(std::get<Look>(decode_to_agent(bytes)).file, "/a/.lock");
   encode(Leave{}, bytes);
   EXPECT_TRUE(std::holds_alternative<Leave>(decode_to_agent(bytes)));
 }
@@ -74,6 +76,8 @@ TEST(ClusterMessages, AWorkersMessagesAndItsEndArriveAsTheyAre) {
   EXPECT_EQ(std::get<Exited>(decode_to_controller(bytes)).exit, exit);
   encode(Draining{.seconds_left = 2.5, .reason = "preempted"}, bytes);
   EXPECT_EQ(std::get<Draining>(decode_to_controller(bytes)).seconds_left, 2.5);
+  encode(Saw{.file = "/a/.lock", .checksum = ~std::uint64_t{0}}, bytes);
+  EXPECT_EQ(std::get<Saw>(decode_to_controller(bytes)).checksum, ~std::uint64_t{0});
 }
 
 TEST(ClusterMessages, EveryCutAndEveryOtherKindIsRefused) {

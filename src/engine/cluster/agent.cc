@@ -1,5 +1,6 @@
 #include "engine/cluster/agent.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -16,9 +17,12 @@
 #include <utility>
 #include <variant>
 
+#include "base/checksum.h"
+#include "base/file_descriptor.h"
 #include "base/json.h"
 #include "base/machine.h"
 #include "base/network.h"
+#include "base/system_error.h"
 #include "cadre/error.h"
 #include "cadre/stored.h"
 #include "cadre/version.h"
@@ -65,6 +69,20 @@ void drain_at_sigterm(local::LocalEngine& engine) {
 std::uint64_t new_session() {
   std::random_device random;
   return std::uint64_t{random()} << 32 | random();
+}
+
+// A network file system may answer late: nothing else is done meanwhile, as with the files of a worker that starts.
+Saw look_at(const std::string& file) {
+  Saw saw{.file = file};
+  const base::FileDescriptor opened(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  std::array<char, max_seen_bytes> content;
+  const ssize_t count = opened ? ::read(opened.get(), content.data(), content.size()) : -1;
+  if (count < 0) {
+    saw.fault = base::last_system_error();
+  } else {
+    saw.checksum = base::checksum_of({content.data(), static_cast<std::size_t>(count)});
+  }
+  return saw;
 }
 
 class Agent {
@@ -307,6 +325,7 @@ class Agent {
   void carry_out(const Tell& tell) { engine_.send_frame(tell.worker, tell.frame); }
   void carry_out(const Kill& kill) { engine_.kill(kill.worker); }
   void carry_out(const Leave&) { leave(0, ""); }
+  void carry_out(const Look& look) { send(look_at(look.file)); }
   void carry_out(const Stay& stay) { settings_.stays_s = stay.seconds; }
 
   void leave(int code, const std::string& reason) {

@@ -14,7 +14,9 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/checksum.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/network.h"
 #include "base/overload.h"
@@ -36,6 +38,7 @@ constexpr std::size_t kMostVisitors = 64;  // that have not greeted
 constexpr auto kVisit = 5s;                // time for a greeting
 // After its connection was closed, an agent dials again within a tenth of a second, unless it knows of nothing.
 constexpr auto kRedial = 2s;
+constexpr auto kTimeToLook = 20s;  // for network file systems
 constexpr auto kTimeToLeave = 5s;  // for agents
 constexpr auto kTimeToEnd = 10s;   // for workers
 constexpr auto kTimeToGiveBack = 10s;
@@ -308,6 +311,60 @@ std::vector<WaitingNodes> ClusterEngine::waiting() const {
   return waiting;
 }
 
+// ---- What nodes see
+
+void ClusterEngine::use_nodes_that_see(const std::filesystem::path& file) {
+  seen_file_ = file;
+  if (file.empty()) return;
+  seen_checksum_ = base::checksum_of(base::read_file(file).substr(0, max_seen_bytes));
+  for (auto& [id, member] : members_) look(member);
+  is_looking_ = true;
+  const auto is_awaited = [](const auto& entry) {
+    return entry.second.link->is_connected() && !entry.second.blindness;
+  };
+  for (const TimePoint until = Clock::now() + kTimeToLook;
+       std::ranges::any_of(members_, is_awaited) && Clock::now() < until;)
+    turn(until - Clock::now());
+  is_looking_ = false;
+  std::string blind;
+  for (auto& [id, member] : members_) {
+    member.is_announced = true;
+    if (!member.blindness.value_or("").empty())
+      blind += fmt::format("{}{} ({})", blind.empty() ? "" : ", ", member.node.name, *member.blindness);
+  }
+  events_.clear();  // these nodes are there from the beginning
+  if (blind.empty()) return;
+  throw EngineError(fmt::format(
+      "the run's directory {} is not seen by all nodes: {}. They must see it under this path, as on a disk of "
+      "this machine that they mount",
+      file.parent_path().string(), blind));
+}
+
+void ClusterEngine::look(Member& member) {
+  member.blindness.reset();
+  encode(Look{seen_file_.string()}, bytes_);
+  member.link->send(channel::Lane::control, bytes_);
+}
+
+void ClusterEngine::take(Member& member, const Saw& saw) {
+  if (saw.file != seen_file_) return;
+  member.blindness = !saw.fault.empty() ? saw.fault : saw.checksum == seen_checksum_ ? "" : "another one is there";
+  if (is_looking_) return;
+  if (!member.blindness->empty()) return dismiss_blind(member);
+  if (!std::exchange(member.is_announced, true)) events_.emplace_back(NodeJoined{member.node});
+}
+
+// Another one in its place would see as little.
+void ClusterEngine::dismiss_blind(Member& member) {
+  std::fprintf(stderr, "cadre: node %s is given back: it does not see %s: %s\n", member.node.name.c_str(),
+               seen_file_.parent_path().c_str(), member.blindness->c_str());
+  if (const auto found = requests_.find(member.hello.request); found != requests_.end())
+    static_cast<void>(replacement_for(found->second, member.hello.ordinal));
+  if (member.is_announced)
+    events_.emplace_back(NodeDraining{member.node.id, {}, "it does not see the run's directory"});
+  member.is_draining = true;
+}
+
 // ---- Waiting for nodes
 
 void ClusterEngine::await_nodes() {
@@ -543,7 +600,12 @@ void ClusterEngine::admit(Visitor visitor, const Hello& hello) {
   if (member == nullptr) {
     member = &join(hello);
     member->node.address = address;
-    events_.emplace_back(NodeJoined{member->node});
+    if (seen_file_.empty()) {
+      events_.emplace_back(NodeJoined{member->node});
+    } else {
+      member->is_announced = false;
+      look(*member);
+    }
   }
   member->is_asked_about = false;
   member->link->connect(std::move(visitor.stream), visitor.in, Clock::now());
@@ -683,7 +745,7 @@ void ClusterEngine::take(Member& member, Draining& draining) {
 // Another node is asked for at once: it may be queued for a while.
 void ClusterEngine::drain(Member& member, std::optional<double> seconds_left, std::string reason) {
   member.is_draining = true;
-  events_.emplace_back(NodeDraining{member.node.id, seconds_left, std::move(reason)});
+  if (member.is_announced) events_.emplace_back(NodeDraining{member.node.id, seconds_left, std::move(reason)});
   const auto found = requests_.find(member.hello.request);
   if (found == requests_.end() || is_leaving_) return;
   NodeRequest request = replacement_for(found->second, member.hello.ordinal);
@@ -700,7 +762,7 @@ void ClusterEngine::give_up(NodeId node, const std::string& reason) {
     faults_.erase(worker);
     events_.emplace_back(Exited{worker, {Exit::Kind::node_lost, 0, reason}});
   }
-  events_.emplace_back(NodeLeft{node, reason});
+  if (found->second.is_announced) events_.emplace_back(NodeLeft{node, reason});
   const Hello hello = std::move(found->second.hello);
   members_.erase(found);
   // Its agent cannot come back, and what has started it may not know.

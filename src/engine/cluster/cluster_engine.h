@@ -85,6 +85,10 @@ class ClusterEngine final : public Engine {
   // Keeps the nodes in the directory of the run that has claimed them, whose lock this process holds, and in no other;
   // empty: in none. Does nothing for an engine that was made without a directory.
   void keep_in(const std::filesystem::path& directory);
+  // From now on, only nodes are used that see this file, with what it holds here: it lies in the run's directory, and
+  // belongs to this run only. Empty: any node. Those that join later and do not see it are given back, with a message.
+  // Throws EngineError, naming the nodes that do not, and StorageError.
+  void use_nodes_that_see(const std::filesystem::path& file);
   // Kills all workers and waits until they have ended, at most ten seconds. Drops their events.
   void end_workers();
 
@@ -103,10 +107,12 @@ class ClusterEngine final : public Engine {
     std::unique_ptr<channel::Link> link;
     std::set<WorkerId> workers = {};  // those that have not ended
     TimePoint joined = {};
-    bool has_ended = false;       // true: the provider says so
-    bool is_end_certain = false;  // see AgentEnded
-    bool is_draining = false;     // true: it leaves when no worker is left
-    bool is_dismissed = false;    // true: it was told to leave
+    bool has_ended = false;                     // true: the provider says so
+    bool is_end_certain = false;                // see AgentEnded
+    bool is_draining = false;                   // true: it leaves when no worker is left
+    bool is_dismissed = false;                  // true: it was told to leave
+    bool is_announced = true;                   // false: nobody knows of it yet
+    std::optional<std::string> blindness = {};  // why it does not see seen_file_; "": it does; empty: it has not said
     bool is_asked_about = false;  // true: since its connection broke, the provider was asked what became of it
     // When it was to be drained as the provider was asked for its time limit again.
     std::optional<TimePoint> asked_for_limit = {};
@@ -153,6 +159,9 @@ class ClusterEngine final : public Engine {
   void take(Member& member, const Told& told);
   void take(Member& member, Exited& exited);
   void take(Member& member, Draining& draining);
+  void take(Member& member, const Saw& saw);
+  void look(Member& member);
+  void dismiss_blind(Member& member);
   void drain(Member& member, std::optional<double> seconds_left, std::string reason);
   NodeRequest replacement_for(NodeRequest request, const std::optional<std::int64_t>& ordinal);
   void give_up(NodeId node, const std::string& reason);
@@ -197,6 +206,9 @@ class ClusterEngine final : public Engine {
   std::map<Place, std::string> outstanding_ = {};
   // Nodes whose agents have connected, and are being ended by the provider.
   std::set<Place> given_up_ = {};
+  std::filesystem::path seen_file_ = {};
+  std::uint64_t seen_checksum_ = 0;
+  bool is_looking_ = false;  // true: use_nodes_that_see() has not returned
   std::filesystem::path kept_in_ = {};
   bool is_keeping_due_ = false;
   bool has_said_it_keeps_nothing_ = false;

@@ -6,9 +6,18 @@
 
 namespace cadre::engine::cluster {
 
-Lease::Lease(ClusterEngine& nodes, const std::filesystem::path& directory) : ForwardingEngine(nodes), nodes_(nodes) {
+Lease::Lease(ClusterEngine& nodes, const std::filesystem::path& directory, const std::filesystem::path& mark)
+    : ForwardingEngine(nodes), nodes_(nodes) {
   if (!nodes.claim()) throw EngineError("another run in this process uses the nodes; wait until it has ended");
-  nodes.keep_in(directory);
+  try {
+    nodes.keep_in(directory);
+    nodes.use_nodes_that_see(mark.empty() ? mark : directory / mark);
+  } catch (...) {
+    nodes.keep_in({});
+    nodes.use_nodes_that_see({});
+    nodes.release();
+    throw;
+  }
 }
 
 Lease::~Lease() {
@@ -18,6 +27,7 @@ Lease::~Lease() {
     std::fprintf(stderr, "cadre: workers are left to their nodes: %s\n", error.what());
   }
   nodes_.keep_in({});
+  nodes_.use_nodes_that_see({});
   nodes_.release();
 }
 

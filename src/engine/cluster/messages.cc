@@ -135,6 +135,11 @@ void encode(const Stay& stay, Bytes& bytes) {
   append_json(to_stored(stay), bytes);
 }
 
+void encode(const Look& look, Bytes& bytes) {
+  begin(kind_of<ToAgent, Look>(), 0, bytes);
+  append_json(to_stored(look), bytes);
+}
+
 void encode(const Told& told, Bytes& bytes) {
   begin(kind_of<ToController, Told>(), told.worker, bytes);
   channel::append_number(bytes, channel::frame_magic);
@@ -150,6 +155,11 @@ void encode(const Exited& exited, Bytes& bytes) {
 void encode(const Draining& draining, Bytes& bytes) {
   begin(kind_of<ToController, Draining>(), 0, bytes);
   append_json(to_stored(draining), bytes);
+}
+
+void encode(const Saw& saw, Bytes& bytes) {
+  begin(kind_of<ToController, Saw>(), 0, bytes);
+  append_json(to_stored(saw), bytes);
 }
 
 ToAgent decode_to_agent(std::span<const std::byte> bytes) {
@@ -173,6 +183,8 @@ ToAgent decode_to_agent(std::span<const std::byte> bytes) {
       return Leave{};
     case kind_of<ToAgent, Stay>():
       return rest.take_json<Stay>();
+    case kind_of<ToAgent, Look>():
+      return rest.take_json<Look>();
     default:
       throw ProtocolError(fmt::format("a message to a node has the unknown kind {}", kind));
   }
@@ -188,6 +200,8 @@ ToController decode_to_controller(std::span<const std::byte> bytes) {
       return Exited{worker, rest.take_json<Exit>()};
     case kind_of<ToController, Draining>():
       return rest.take_json<Draining>();
+    case kind_of<ToController, Saw>():
+      return rest.take_json<Saw>();
     default:
       throw ProtocolError(fmt::format("a message of a node has the unknown kind {}", kind));
   }

@@ -36,7 +36,11 @@ struct Leave {};
 struct Stay {
   double seconds = 0;
 };
-using ToAgent = std::variant<Start, Tell, Kill, Leave, Stay>;
+// The agent is to say what it sees of a file.
+struct Look {
+  std::string file = {};
+};
+using ToAgent = std::variant<Start, Tell, Kill, Leave, Stay, Look>;
 
 // The node will go, see NodeDraining.
 struct Draining {
@@ -48,7 +52,14 @@ struct Told {
   WorkerId worker = 0;
   std::span<const std::byte> body = {};
 };
-using ToController = std::variant<Told, Exited, Draining>;
+// The answer to a Look.
+struct Saw {
+  std::string file = {};
+  std::uint64_t checksum = 0;  // of its first max_seen_bytes
+  std::string fault = {};      // why it cannot be read; empty: it was read
+};
+inline constexpr std::size_t max_seen_bytes = 4096;
+using ToController = std::variant<Told, Exited, Draining, Saw>;
 
 // Replace `bytes` with a message, and reuse its memory. Throw InvalidArgument for a message beyond the channel's
 // limits.
@@ -58,9 +69,11 @@ void encode_tell(WorkerId worker, const Message& message, channel::Bytes& bytes)
 void encode(const Kill& kill, channel::Bytes& bytes);
 void encode(const Leave& leave, channel::Bytes& bytes);
 void encode(const Stay& stay, channel::Bytes& bytes);
+void encode(const Look& look, channel::Bytes& bytes);
 void encode(const Told& told, channel::Bytes& bytes);
 void encode(const Exited& exited, channel::Bytes& bytes);
 void encode(const Draining& draining, channel::Bytes& bytes);
+void encode(const Saw& saw, channel::Bytes& bytes);
 
 // The other end is not trusted: throw ProtocolError for bytes that are no such message. The bytes begin at a multiple
 // of eight; frames and bodies are parts of them.
