@@ -157,6 +157,20 @@ class PrivateFoldersTest(NodesTest):
         self.assertEqual([trial["done"] for trial in found], [12] * 4)
 
 
+    def test_a_program_that_nodes_do_not_see_is_named(self):
+        self.storage.mkdir()
+        program = self.storage / "program"
+        shutil.copy(BIN / "population_tool", program)
+        command = [str(program), str(self.cluster.directory / "experiments"), "4", "12", "1"]
+        for called, said in (command, f"job 1_0 on n[12]: FAILED.*: {program}: not found"), \
+                (self.allocated(command), f"{program}: No such file or directory"):
+            process = self.start(called, CADRE_CLUSTER="slurm", LD_LIBRARY_PATH=str(BIN.parent / "src" / "tls"))
+            _, errors = process.communicate(timeout=DEADLINE_S)
+            self.assertEqual(process.returncode, 1, errors)
+            self.assertRegex(errors, f"a node cannot be had: an agent has ended: .*{said}")
+        self.assertFalse(list((self.cluster.directory / "experiments" / "population").glob(".agents")))
+
+
 class TimeLimitTest(NodesTest):
     ITERATIONS = 350  # of 100 ms, in turns of five
 

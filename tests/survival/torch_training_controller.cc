@@ -171,7 +171,7 @@ train::Trainer make_trainer(const TrainingOrder& order) {
                   .run_config = {.name = run.filename(),
                                  .storage_path = run.parent_path(),
                                  .publish_config = publish_config(),
-                                 .failure_config = {.max_failures = -1},
+                                 .failure_config = {.max_failures = -1, .max_start_failures = -1},
                                  .checkpoint_config = {.num_to_keep = setting.num_to_keep},
                                  .verbose = 0},
                   .validation = validation_of(setting.form, order.rows)});

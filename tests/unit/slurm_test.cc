@@ -10,6 +10,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 const AgentStart kStart{
     .command = {"/opt/my program", "it's", "$HOME"}, .variables = {{"TOKEN", "secret"}}, .directory = "/work dir"};
@@ -40,6 +41,16 @@ TEST(Slurm, TheScriptQuotesTheCommandAndHasNoSecrets) {
   const std::string script = submit_script({.id = 1}, kStart);
   EXPECT_EQ(script,
             "#!/bin/sh\nCADRE_AGENT_ORDINAL=\"$SLURM_ARRAY_TASK_ID\" exec '/opt/my program' 'it'\\''s' '$HOME'\n");
+}
+
+TEST(Slurm, TheScriptKeepsWhatTheAgentPrintsWhereTheNodeCanWriteIt) {
+  AgentStart start = kStart;
+  start.log = "/runs/it's one/.agents/7";
+  const std::string redirection = "if (set -C; : >\"$log\") 2>/dev/null; then exec 2>>\"$log\"; fi\n";
+  EXPECT_THAT(submit_script({.id = 7}, start),
+              StartsWith("#!/bin/sh\nlog='/runs/it'\\''s one/.agents/7'_\"$SLURM_ARRAY_TASK_ID\"\n" + redirection));
+  EXPECT_THAT(submit_script({.id = 7, .nodes = 2, .all_or_none = true}, start),
+              StartsWith("#!/bin/sh\nlog='/runs/it'\\''s one/.agents/7'\n" + redirection + "exec 'srun'"));
 }
 
 TEST(Slurm, NoCommandLineHasSecrets) {

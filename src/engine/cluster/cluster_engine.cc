@@ -16,6 +16,7 @@
 
 #include "base/checksum.h"
 #include "base/clock.h"
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/network.h"
@@ -54,6 +55,8 @@ constexpr std::int64_t kMostFailures = 5;
 constexpr std::int64_t kAllNodes = -1;    // of a request, for an ordinal
 constexpr auto kAskForLimitBefore = 10s;  // that a node is drained: its limit may have changed
 constexpr int kBacklog = 1024;
+// In a run's directory, while it has nodes: what agents print (AgentStart::log). Hidden, as the lock is.
+constexpr const char* kLogFolder = ".agents";
 // A node whose unsent messages are more is given up.
 constexpr std::size_t kMostKeptBytes = std::size_t{64} << 20;
 constexpr std::size_t kMostKeptPieces = 100'000;
@@ -67,6 +70,13 @@ std::string address_of_peer(int socket) {
   socklen_t size = sizeof address;
   if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
   return base::ip_address(reinterpret_cast<const sockaddr&>(address));
+}
+
+std::string last_line(std::string_view text) {
+  constexpr std::size_t most = 1000;
+  text = text.substr(0, text.find_last_not_of(" \n") + 1);
+  text = text.substr(text.find_last_of('\n') + 1);
+  return std::string(text.substr(0, most));
 }
 
 // For a node whose connection has no addresses.
@@ -196,6 +206,7 @@ void ClusterEngine::request_nodes(const Continuation& continuation) {
     gone_[request.id] = ended;
     taken_over_.insert(request.id);
   }
+  if (!kept_in_.empty() && continuation.claimed.empty()) base::remove_tree(kept_in_ / kLogFolder);
   if (options_.kept) claim(*options_.kept);
   for (const auto& [request, ordinal] : continuation.surplus) {
     surplus_.emplace(request, ordinal);
@@ -227,6 +238,7 @@ void ClusterEngine::request_node(NodeRequest request) {
   keep();  // before a job is there that nobody would know of
   AgentStart start = options_.start;
   AgentSettings settings{.request = request.id, .over_stdio = start.over_stdio, .stays_s = options_.stays.count()};
+  start.log = log_of(request.id);
   if (!start.over_stdio) {
     start.outlives = options_.stays.count() > 0;
     start.mark = token_for(secret_, request.id);
@@ -248,7 +260,10 @@ void ClusterEngine::request_node(NodeRequest request) {
 void ClusterEngine::keep_in(const std::filesystem::path& directory) {
   if (directory == kept_in_) return;
   try {
-    if (!kept_in_.empty()) remove_kept_nodes(kept_in_);
+    if (!kept_in_.empty()) {
+      remove_kept_nodes(kept_in_);
+      base::remove_tree(kept_in_ / kLogFolder);
+    }
   } catch (const StorageError& error) {
     std::fprintf(stderr, "cadre: %s\n", error.what());
   }
@@ -258,6 +273,32 @@ void ClusterEngine::keep_in(const std::filesystem::path& directory) {
     tell_how_long_to_stay(member);
     member.link->flush(Clock::now());
   }
+}
+
+// Returns where agents print; empty if there is no place for it.
+std::filesystem::path ClusterEngine::log_of(std::uint64_t request) const {
+  if (kept_in_.empty()) return {};
+  try {
+    base::make_own_directory(kept_in_ / kLogFolder);
+  } catch (const StorageError&) {
+    return {};
+  }
+  return kept_in_ / kLogFolder / std::to_string(request);
+}
+
+// Returns why an agent has ended, with the last line that it has printed.
+std::string ClusterEngine::text_of(const AgentEnded& ended) const {
+  const std::string ordinal = ended.ordinal ? fmt::format("_{}", *ended.ordinal) : "";
+  std::string line;
+  for (const std::string& name : {fmt::format("{}{}", ended.request, ordinal), std::to_string(ended.request)}) {
+    if (kept_in_.empty() || !line.empty()) continue;
+    try {
+      const auto file = base::ReadableFile::open(kept_in_ / kLogFolder / name, base::ReadableFile::Links::refuse);
+      if (file) line = last_line(base::read_file(file->path()));
+    } catch (const StorageError&) {  // NOLINT(bugprone-empty-catch): without it the provider's word must do
+    }
+  }
+  return line.empty() ? ended.reason : fmt::format("{}: {}", ended.reason, line);
 }
 
 // Between runs nobody could find the nodes of a process that is killed.
@@ -487,10 +528,10 @@ void ClusterEngine::agent_ended(const AgentEnded& ended) {
   if (!was_there && taken_over_.contains(ended.request))  // it has waited for a controller in vain
     return replacements_.push_back({std::move(request), Clock::now()});
   if (!was_there) ++failures_;
-  if (!has_begun_) return cannot_have("an agent has ended: " + ended.reason);
+  if (!has_begun_) return cannot_have("an agent has ended: " + text_of(ended));
   if (failures_ > kMostFailures)
     return cannot_have(
-        fmt::format("agents have ended {} times before they connected, the last one: {}", failures_, ended.reason));
+        fmt::format("agents have ended {} times before they connected, the last one: {}", failures_, text_of(ended)));
   const auto delay = std::chrono::duration<double>(was_there ? 0 : base::retry_delay_s(failures_ + 2));
   replacements_.push_back({std::move(request), Clock::now() + std::chrono::duration_cast<Clock::duration>(delay)});
 }

@@ -132,6 +132,8 @@ class ClusterEngine final : public Engine {
   void claim(const KeptNodes& kept);
   void begin();
   void keep();
+  std::filesystem::path log_of(std::uint64_t request) const;
+  std::string text_of(const AgentEnded& ended) const;
   std::vector<WaitingNodes> waiting() const;
   void tell_how_long_to_stay(Member& member);
   std::vector<std::string> own_addresses() const;

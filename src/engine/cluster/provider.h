@@ -40,6 +40,9 @@ struct AgentStart {
   std::filesystem::path directory = {};               // working directory
   bool outlives = false;  // true: agents go on when this process is killed, for claim() in another one
   std::string mark = {};  // secret text among the variables, by which a process is known again
+  // For what an agent prints on standard error, where nobody would see it otherwise: with "_" and the ordinal behind
+  // it, or nothing where the nodes are started together. Empty, and where the node cannot write it: nowhere.
+  std::filesystem::path log = {};
   // true: an agent's session with the controller is in its standard input and output, or in those of what starts it
   // elsewhere; see Provider::take_connections().
   bool over_stdio = false;

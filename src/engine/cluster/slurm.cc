@@ -179,15 +179,20 @@ Words submit_command(const NodeRequest& request, const AgentStart& start, std::s
 }
 
 std::string submit_script(const NodeRequest& request, const AgentStart& start) {
+  std::string script = "#!/bin/sh\n";
+  // A redirection that fails would end the shell. With -C it writes to no file that was there before.
+  if (!start.log.empty())
+    script += fmt::format("log={}{}\nif (set -C; : >\"$log\") 2>/dev/null; then exec 2>>\"$log\"; fi\n",
+                          shell_word(start.log.string()), request.all_or_none ? "" : "_\"$SLURM_ARRAY_TASK_ID\"");
   if (!request.all_or_none)
-    return fmt::format("#!/bin/sh\n{}=\"$SLURM_ARRAY_TASK_ID\" exec {}\n", kOrdinalVariable, shell_line(start.command));
+    return script + fmt::format("{}=\"$SLURM_ARRAY_TASK_ID\" exec {}\n", kOrdinalVariable, shell_line(start.command));
   Words launch = {"srun"};
   const Words options = launch_options(request.nodes, "none");
   launch.insert(launch.end(), options.begin(), options.end());
   launch.emplace_back("--");
   const Words agent = numbered_by_task(start);
   launch.insert(launch.end(), agent.begin(), agent.end());
-  return fmt::format("#!/bin/sh\nexec {}\n", shell_line(launch));
+  return script + fmt::format("exec {}\n", shell_line(launch));
 }
 
 std::optional<std::string> submitted_job(std::string_view printed) {
