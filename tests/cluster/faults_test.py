@@ -70,6 +70,7 @@ class FaultsTest(unittest.TestCase):
         self.experiment = self.cluster.directory / f"run_{number}"
         self.setting = str(self.random.randrange(12))
         self.in_allocation = self.random.random() < 0.5
+        self.former = []  # what earlier controllers have said
         self.log = [f"run {number}, setting {self.setting}, {'steps' if self.in_allocation else 'jobs'}"]
         undisturbed = self.cluster.directory / f"undisturbed_{self.setting}"
         if not undisturbed.exists():
@@ -78,6 +79,7 @@ class FaultsTest(unittest.TestCase):
         while code != FINISHED:
             self.start_controller()
             code = self.disturb_until_end()
+            self.former.append(f"{time.monotonic():.2f} controller ended with {code}: {self.text()[-1000:]}")
             self.check([] if code != FINISHED else [undisturbed])
         self.heal()
         self.wait_until(lambda: not self.processes(), "no process is left")
@@ -144,7 +146,7 @@ class FaultsTest(unittest.TestCase):
         return self.said.read_text(errors="replace")
 
     def story(self, what):
-        return "\n".join([what, f"CADRE_SEED={SEED}", *self.log, self.text()[-4000:]])
+        return "\n".join([what, f"CADRE_SEED={SEED}", *self.log, *self.former, self.text()[-4000:]])
 
     # Who is there
 

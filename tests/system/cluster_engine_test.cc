@@ -781,9 +781,9 @@ TEST(ClusterEngineErrors, AnAgentThatEndsBeforeItConnectsIsAnError) {
       ::testing::ThrowsMessage<EngineError>(HasSubstr("a node cannot be had: an agent has ended: exit code 1")));
 }
 
-// As Slurm does with all processes of a job: some agents end before the controller has its signal.
-TEST(ClusterEngineErrors, ASignalToAllInterruptsAlsoIfItComesToAgentsFirst) {
-  std::jthread signal([] {
+// Sends SIGTERM to this process a moment after it has begun to handle it.
+std::jthread interrupt_soon() {
+  return std::jthread([] {
     struct sigaction handled{};
     do {
       std::this_thread::sleep_for(1ms);
@@ -792,6 +792,22 @@ TEST(ClusterEngineErrors, ASignalToAllInterruptsAlsoIfItComesToAgentsFirst) {
     std::this_thread::sleep_for(50ms);
     ::kill(::getpid(), SIGTERM);
   });
+}
+
+TEST_F(ClusterEngineTest, ASignalInterruptsAlsoWhileNodesAreAskedWhatTheySee) {
+  const std::filesystem::path here = directories.make_directory() / "mark";
+  std::ofstream(here) << "of this run";
+  const pid_t stopped = agent(0);
+  ::kill(stopped, SIGSTOP);
+  const std::jthread signal = interrupt_soon();
+  EXPECT_THROW(nodes.engine->use_nodes_that_see(here), Interrupted);
+  ::kill(stopped, SIGCONT);
+  nodes.engine->use_nodes_that_see({});
+}
+
+// As Slurm does with all processes of a job: some agents end before the controller has its signal.
+TEST(ClusterEngineErrors, ASignalToAllInterruptsAlsoIfItComesToAgentsFirst) {
+  const std::jthread signal = interrupt_soon();
   EXPECT_THROW(ClusterEngine(std::make_unique<Processes>(),
                              ClusterOptions{.requests = {{.id = 1}}, .start = {.command = {"/bin/false"}}}),
                Interrupted);

@@ -363,10 +363,12 @@ void ClusterEngine::use_nodes_that_see(const std::filesystem::path& file) {
   const auto is_awaited = [](const auto& entry) {
     return entry.second.link->is_connected() && !entry.second.blindness;
   };
+  const Interrupts interrupts(*this);  // a node may not answer for a while
   for (const TimePoint until = Clock::now() + kTimeToLook;
-       std::ranges::any_of(members_, is_awaited) && Clock::now() < until;)
+       std::ranges::any_of(members_, is_awaited) && Clock::now() < until && interrupts.signal() == 0;)
     turn(until - Clock::now());
   is_looking_ = false;
+  if (interrupts.signal() != 0) throw Interrupted("interrupted while nodes were asked what they see");
   std::string blind;
   for (auto& [id, member] : members_) {
     member.is_announced = true;

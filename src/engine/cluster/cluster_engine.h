@@ -87,7 +87,7 @@ class ClusterEngine final : public Engine {
   void keep_in(const std::filesystem::path& directory);
   // From now on, only nodes are used that see this file, with what it holds here: it lies in the run's directory, and
   // belongs to this run only. Empty: any node. Those that join later and do not see it are given back, with a message.
-  // Throws EngineError, naming the nodes that do not, and StorageError.
+  // Throws EngineError, naming the nodes that do not, StorageError, and Interrupted after a signal to end.
   void use_nodes_that_see(const std::filesystem::path& file);
   // Kills all workers and waits until they have ended, at most ten seconds. Drops their events.
   void end_workers();
