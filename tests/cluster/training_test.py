@@ -96,8 +96,8 @@ class TrainingTest(unittest.TestCase):
         self.compare_in_cpp(60, 50, meanwhile=kill)
 
     def test_in_python(self):
-        if importlib.util.find_spec("cadre") is None:
-            self.skipTest("this Python has no module cadre")
+        if importlib.util.find_spec("cadre") is None or importlib.util.find_spec("torch") is None:
+            self.skipTest("this Python lacks the module cadre or torch")
         self.compare([sys.executable, pathlib.Path(__file__).parent / "training.py"], 20)
 
 

@@ -156,6 +156,11 @@ void ClusterEngine::leave() {
       take_provider_events();
       turn(until - Clock::now());
     }
+    if (provider_->is_giving_back())
+      std::fprintf(stderr,
+                   "cadre: nodes may not be given back: who has them does not answer; their agents end after %g s "
+                   "without this program\n",
+                   std::max<double>(options_.stays.count(), std::chrono::duration<double>(kWorkersHaveEnded).count()));
     keep_in({});
   } catch (const Error& error) {
     std::fprintf(stderr, "cadre: nodes may not be given back: %s\n", error.what());
