@@ -81,7 +81,6 @@ class Run {
       returned,  // its function has returned
       failed,    // its function threw, or its report was refused
       killed,    // by the core
-      gone,      // its process has ended
     };
     State state = State::busy;
     bool said_last_word = false;

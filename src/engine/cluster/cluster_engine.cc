@@ -21,7 +21,6 @@
 #include "base/json.h"
 #include "base/network.h"
 #include "base/overload.h"
-#include "base/retry_delay.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
 #include "cadre/stored.h"
@@ -51,8 +50,6 @@ constexpr auto kSilentWait = 5s;
 // A signal to all processes may end agents before it comes here.
 constexpr auto kSignalArrives = 100ms;
 constexpr auto kLongWait = 30s;
-constexpr std::int64_t kMostFailures = 5;
-constexpr std::int64_t kAllNodes = -1;    // of a request, for an ordinal
 constexpr auto kAskForLimitBefore = 10s;  // that a node is drained: its limit may have changed
 constexpr int kBacklog = 1024;
 // In a run's directory, while it has nodes: what agents print (AgentStart::log). Hidden, as the lock is.
@@ -108,7 +105,7 @@ void ClusterEngine::begin() {
   Continuation continuation{.missing = options_.requests};
   if (options_.kept) {
     const KeptNodes& kept = *options_.kept;
-    last_request_ = kept.last_request;
+    requests_.number_after(kept.last_request);
     last_node_ = kept.last_node;
     const std::string fault = take_over(kept);
     if (fault.empty()) continuation = continue_requests(kept.requests, options_.requests);
@@ -151,7 +148,7 @@ void ClusterEngine::leave() {
     for (const TimePoint until = Clock::now() + kTimeToLeave;
          std::ranges::any_of(members_, is_there) && Clock::now() < until;)
       turn(until - Clock::now());
-    for (const auto& [id, request] : requests_) provider_->release(id);
+    for (const std::uint64_t request : requests_.all()) provider_->release(request);
     for (const TimePoint until = Clock::now() + kTimeToGiveBack; provider_->is_giving_back() && Clock::now() < until;) {
       take_provider_events();
       turn(until - Clock::now());
@@ -206,18 +203,10 @@ std::vector<Address> ClusterEngine::dialled_addresses() const {
 
 void ClusterEngine::request_nodes(const Continuation& continuation) {
   for (const NodeRequest& request : options_.requests) wanted_ += static_cast<std::size_t>(request.nodes);
-  for (const auto& [request, ended] : continuation.claimed) {
-    requests_[request.id] = request;
-    gone_[request.id] = ended;
-    taken_over_.insert(request.id);
-  }
+  requests_.take_over(continuation);
   if (!kept_in_.empty() && continuation.claimed.empty()) base::remove_tree(kept_in_ / kLogFolder);
   if (options_.kept) claim(*options_.kept);
-  for (const auto& [request, ordinal] : continuation.surplus) {
-    surplus_.emplace(request, ordinal);
-    gone_[request].insert(ordinal);
-    provider_->release(request, ordinal);
-  }
+  for (const auto& [request, ordinal] : continuation.surplus) provider_->release(request, ordinal);
   for (const NodeRequest& request : continuation.missing) request_node(request);
 }
 
@@ -237,9 +226,8 @@ void ClusterEngine::claim(const KeptNodes& kept) {
   watch_provider();
 }
 
-void ClusterEngine::request_node(NodeRequest request) {
-  request.id = ++last_request_;
-  requests_[request.id] = request;
+void ClusterEngine::request_node(NodeRequest wanted) {
+  const NodeRequest request = requests_.add(std::move(wanted));
   keep();  // before a job is there that nobody would know of
   AgentStart start = options_.start;
   AgentSettings settings{.request = request.id, .over_stdio = start.over_stdio, .stays_s = options_.stays.count()};
@@ -320,15 +308,12 @@ void ClusterEngine::keep() {
   nodes.port = port_;
   nodes.identity = identity_;
   nodes.secret = secret_;
-  for (const auto& [id, request] : requests_) {
-    const std::set<std::int64_t>& gone = gone_[id];
-    if (std::ssize(gone) < request.nodes) nodes.requests.push_back({request, gone});
-  }
+  nodes.requests = requests_.kept();
   nodes.processes = provider_->processes();
   for (const auto& [id, member] : members_)
     nodes.connected.push_back({member.hello.request, member.hello.ordinal, member.node.name});
   for (const auto& [place, name] : outstanding_) nodes.connected.push_back({place.first, place.second, name});
-  nodes.last_request = last_request_;
+  nodes.last_request = requests_.last();
   nodes.last_node = last_node_;
   try {
     write_kept_nodes(kept_in_, nodes, waiting());
@@ -339,22 +324,9 @@ void ClusterEngine::keep() {
 }
 
 std::vector<WaitingNodes> ClusterEngine::waiting() const {
-  std::vector<WaitingNodes> waiting;
-  for (const auto& [id, request] : requests_) {
-    const auto found = gone_.find(id);
-    const std::set<std::int64_t> gone = found == gone_.end() ? std::set<std::int64_t>() : found->second;
-    const std::int64_t nodes =
-        request.nodes - std::ssize(gone) - std::ranges::count_if(members_, [&](const auto& entry) {
-          return entry.second.hello.request == id && !gone.contains(entry.second.hello.ordinal);
-        });
-    if (nodes <= 0) continue;
-    waiting.push_back({.group = request.group, .nodes = nodes});
-    if (const auto why = queued_.find(id); why != queued_.end()) {
-      waiting.back().reason = why->second.reason;
-      waiting.back().expected_start = why->second.expected_start;
-    }
-  }
-  return waiting;
+  std::set<Place> there;
+  for (const auto& [id, member] : members_) there.insert(member.place());
+  return requests_.waiting(there);
 }
 
 // ---- What nodes see
@@ -406,8 +378,7 @@ void ClusterEngine::take(Member& member, const Saw& saw) {
 void ClusterEngine::dismiss_blind(Member& member) {
   std::fprintf(stderr, "cadre: node %s is given back: it does not see %s: %s\n", member.node.name.c_str(),
                seen_file_.parent_path().c_str(), member.blindness->c_str());
-  if (const auto found = requests_.find(member.hello.request); found != requests_.end())
-    static_cast<void>(replacement_for(found->second, member.hello.ordinal));
+  requests_.forget(member.place());
   if (member.is_announced)
     events_.emplace_back(NodeDraining{member.node.id, {}, "it does not see the run's directory"});
   member.is_draining = true;
@@ -418,7 +389,7 @@ void ClusterEngine::dismiss_blind(Member& member) {
 void ClusterEngine::await_nodes() {
   const TimePoint begin = Clock::now();
   const bool continues =
-      std::ranges::any_of(outstanding_, [&](const auto& entry) { return taken_over_.contains(entry.first.first); });
+      std::ranges::any_of(outstanding_, [&](const auto& entry) { return requests_.is_taken_over(entry.first.first); });
   const auto others_may_come = continues ? Clock::duration(0) : Clock::duration(kOthersMayCome);
   const Interrupts interrupts(*this);  // nodes are given back then
   std::optional<TimePoint> first_came;
@@ -492,17 +463,16 @@ void ClusterEngine::watch_provider() {
 
 void ClusterEngine::take_provider_events() {
   for (const ProviderEvent& event : provider_->take_events()) {
-    std::visit(base::Overload{
-                   [this](const Queued& queued) {
-                     queued_[queued.request] = queued;
-                     is_keeping_due_ = true;
-                   },
-                   [this](const Refused& refused) {
-                     queued_[refused.request] = {refused.request, "refused: " + refused.reason};
-                     cannot_have(refused.reason);
-                   },
-                   [this](const AgentEnded& ended) { agent_ended(ended); },
-                   [this](const NodeEnds& ends) { ends_[{ends.request, ends.ordinal.value_or(kAllNodes)}] = ends.at; }},
+    std::visit(base::Overload{[this](const Queued& queued) {
+                                requests_.note(queued);
+                                is_keeping_due_ = true;
+                              },
+                              [this](const Refused& refused) {
+                                requests_.note(refused);
+                                cannot_have(refused.reason);
+                              },
+                              [this](const AgentEnded& ended) { agent_ended(ended); },
+                              [this](const NodeEnds& ends) { requests_.note(ends); }},
                event);
   }
   accept_started_agents();
@@ -515,12 +485,7 @@ void ClusterEngine::agent_ended(const AgentEnded& ended) {
       const auto& [request, ordinal] = entry.first;
       return request == ended.request && (!ended.ordinal || ordinal == *ended.ordinal);
     });
-  const auto found = requests_.find(ended.request);
-  if (found == requests_.end() || is_leaving_) return;
-  std::erase_if(ends_, [&](const auto& entry) {
-    const auto& [id, ordinal] = entry.first;
-    return id == ended.request && (!ended.ordinal || ordinal == *ended.ordinal);
-  });
+  if (!requests_.contains(ended.request) || is_leaving_) return;
   is_keeping_due_ = true;
   bool was_there = ended.ordinal && given_up_.erase({ended.request, *ended.ordinal}) != 0;
   for (auto& [id, member] : members_) {
@@ -530,27 +495,10 @@ void ClusterEngine::agent_ended(const AgentEnded& ended) {
     member.has_ended = was_there = true;
     member.is_end_certain = ended.is_certain;
   }
-  NodeRequest request = replacement_for(found->second, ended.ordinal);
-  if (request.nodes == 0) return;
-  if (!was_there && taken_over_.contains(ended.request))  // it has waited for a controller in vain
-    return replacements_.push_back({std::move(request), Clock::now()});
-  if (!was_there) ++failures_;
-  if (!has_begun_) return cannot_have("an agent has ended: " + text_of(ended));
-  if (failures_ > kMostFailures)
-    return cannot_have(
-        fmt::format("agents have ended {} times before they connected, the last one: {}", failures_, text_of(ended)));
-  const auto delay = std::chrono::duration<double>(was_there ? 0 : base::retry_delay_s(failures_ + 2));
-  replacements_.push_back({std::move(request), Clock::now() + std::chrono::duration_cast<Clock::duration>(delay)});
-}
-
-// Returns a request for a node that is gone or will go, or for all of its request, without those that were asked for
-// again before; these count as such now.
-NodeRequest ClusterEngine::replacement_for(NodeRequest request, const std::optional<std::int64_t>& ordinal) {
-  std::set<std::int64_t>& gone = gone_[request.id];
-  const auto before = std::ssize(gone);
-  for (std::int64_t i = ordinal.value_or(0); i < (ordinal ? *ordinal + 1 : request.nodes); ++i) gone.insert(i);
-  request.nodes = std::ssize(gone) - before;
-  return request;
+  if (requests_.agent_ended(ended, was_there, !has_begun_, Clock::now())) return;
+  cannot_have(has_begun_ ? fmt::format("agents have ended {} times before they connected, the last one: {}",
+                                       requests_.failures(), text_of(ended))
+                         : "an agent has ended: " + text_of(ended));
 }
 
 // Without this node the others go on; without any, wait() says so.
@@ -561,13 +509,7 @@ void ClusterEngine::cannot_have(const std::string& reason) {
 
 void ClusterEngine::ask_again(TimePoint now) {
   if (no_node_comes(now)) return;  // unless the limit is extended
-  std::vector<NodeRequest> due;
-  std::erase_if(replacements_, [&](Replacement& replacement) {
-    if (replacement.at > now) return false;
-    due.push_back(std::move(replacement.request));
-    return true;
-  });
-  for (NodeRequest& request : due) request_node(std::move(request));
+  for (NodeRequest& request : requests_.take_replacements(now)) request_node(std::move(request));
 }
 
 // ---- Connections
@@ -673,7 +615,7 @@ Welcome ClusterEngine::judge(const Visitor& visitor, const Hello& hello) const {
                                    hello.protocol, protocol_version)};
   if (!has_right(visitor, hello)) return {.refusal = "its token is not one of this experiment"};
   if (is_leaving_) return {.refusal = "the program has ended"};
-  if (surplus_.contains({hello.request, hello.ordinal})) return {.refusal = "its node is wanted no longer"};
+  if (requests_.is_surplus({hello.request, hello.ordinal})) return {.refusal = "its node is wanted no longer"};
   if (hello.build != build_id())
     return {.refusal = fmt::format("{} has another build of the program than the controller ({} of Cadre {}, and {} of "
                                    "Cadre {}); the program's path must lead to the same file on all nodes",
@@ -692,7 +634,7 @@ ClusterEngine::Member& ClusterEngine::join(const Hello& hello) {
   const NodeId id = ++last_node_;
   outstanding_.erase({hello.request, hello.ordinal});
   is_keeping_due_ = true;
-  failures_ = 0;
+  requests_.agent_connected();
   Member& member = members_[id];
   member.joined = Clock::now();
   if (!first_joined_) first_joined_ = member.joined;
@@ -794,10 +736,7 @@ void ClusterEngine::take(Member& member, Draining& draining) {
 void ClusterEngine::drain(Member& member, std::optional<double> seconds_left, std::string reason) {
   member.is_draining = true;
   if (member.is_announced) events_.emplace_back(NodeDraining{member.node.id, seconds_left, std::move(reason)});
-  const auto found = requests_.find(member.hello.request);
-  if (found == requests_.end() || is_leaving_) return;
-  NodeRequest request = replacement_for(found->second, member.hello.ordinal);
-  if (request.nodes != 0) replacements_.push_back({std::move(request), Clock::now()});
+  if (!is_leaving_) requests_.replace(member.place(), Clock::now());
 }
 
 // ---- Time
@@ -844,9 +783,7 @@ std::optional<ClusterEngine::TimePoint> ClusterEngine::next_deadline() const {
     consider(given_up_at(member));
   }
   for (const auto& [descriptor, visitor] : visitors_) consider(visitor.until);
-  if (!no_node_comes(Clock::now())) {
-    for (const Replacement& replacement : replacements_) consider(replacement.at);
-  }
+  if (!no_node_comes(Clock::now())) consider(requests_.next_replacement());
   if (has_begun_ && !is_leaving_) {
     for (const auto& [id, member] : members_) consider(next_drain_step(member));
     consider(closing_at());
@@ -862,12 +799,9 @@ ClusterEngine::Clock::duration ClusterEngine::drain_time(TimePoint joined, TimeP
 }
 
 std::optional<ClusterEngine::TimePoint> ClusterEngine::ends_at(const Member& member) const {
-  std::optional<TimePoint> end = provider_->all_end();
-  for (const std::int64_t ordinal : {member.hello.ordinal, kAllNodes}) {
-    const auto found = ends_.find({member.hello.request, ordinal});
-    if (found != ends_.end() && found->second) end = std::min(end.value_or(*found->second), *found->second);
-  }
-  return end;
+  const std::optional<TimePoint> common = provider_->all_end();
+  const std::optional<TimePoint> own = requests_.end_of(member.place());
+  return common && own ? std::min(*common, *own) : common ? common : own;
 }
 
 // Returns when the provider is to be asked for the node's time limit again, or when the node is to be drained.
@@ -994,7 +928,7 @@ std::vector<Event> ClusterEngine::wait(std::optional<std::chrono::nanoseconds> t
   do {
     const auto left = end ? std::optional<std::chrono::nanoseconds>(*end - Clock::now()) : std::nullopt;
     turn(events_.empty() ? left : std::optional(0ns));
-    if (events_.empty() && members_.empty() && replacements_.empty() && !refusal_.empty() && closing_.empty())
+    if (events_.empty() && members_.empty() && !requests_.has_replacements() && !refusal_.empty() && closing_.empty())
       throw EngineError(fmt::format("all nodes are gone, and none can be had any more: {}", refusal_));
   } while (events_.empty() && !std::exchange(woken_, false) && (!end || Clock::now() < *end));
   return std::exchange(events_, {});

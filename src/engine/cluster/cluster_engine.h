@@ -24,6 +24,7 @@
 #include "engine/cluster/handshake.h"
 #include "engine/cluster/kept_nodes.h"
 #include "engine/cluster/messages.h"
+#include "engine/cluster/node_requests.h"
 #include "engine/cluster/provider.h"
 #include "engine/cluster/stdio.h"
 #include "engine/engine.h"
@@ -98,7 +99,7 @@ class ClusterEngine final : public Engine {
 
  private:
   using TimePoint = Clock::time_point;
-  using Place = std::pair<std::uint64_t, std::int64_t>;  // a node's request, and its ordinal there
+  using Place = NodeRequests::Place;
 
   // A node whose agent has connected.
   struct Member {
@@ -116,6 +117,7 @@ class ClusterEngine final : public Engine {
     bool is_asked_about = false;  // true: since its connection broke, the provider was asked what became of it
     // When it was to be drained as the provider was asked for its time limit again.
     std::optional<TimePoint> asked_for_limit = {};
+    Place place() const { return {hello.request, hello.ordinal}; }
   };
   // A connection whose other end has not greeted yet.
   struct Visitor {
@@ -139,7 +141,7 @@ class ClusterEngine final : public Engine {
   std::vector<std::string> own_addresses() const;
   std::vector<Address> dialled_addresses() const;
   void request_nodes(const Continuation& continuation);
-  void request_node(NodeRequest request);
+  void request_node(NodeRequest wanted);
   void await_nodes();
   std::string awaited_text(Clock::duration waited) const;
   void agent_ended(const AgentEnded& ended);
@@ -165,7 +167,6 @@ class ClusterEngine final : public Engine {
   void look(Member& member);
   void dismiss_blind(Member& member);
   void drain(Member& member, std::optional<double> seconds_left, std::string reason);
-  NodeRequest replacement_for(NodeRequest request, const std::optional<std::int64_t>& ordinal);
   void give_up(NodeId node, const std::string& reason);
   void watch_provider();
   void take_provider_events();
@@ -198,12 +199,7 @@ class ClusterEngine final : public Engine {
   std::unordered_map<WorkerId, NodeId> workers_ = {};
   std::map<WorkerId, std::string> faults_ = {};  // of workers that are killed because of a message that is none
   std::vector<Event> events_ = {};
-  std::map<std::uint64_t, NodeRequest> requests_ = {};
-  std::uint64_t last_request_ = 0;
-  // Of requests: nodes that are gone or drain, and were asked for again.
-  std::map<std::uint64_t, std::set<std::int64_t>> gone_ = {};
-  std::set<std::uint64_t> taken_over_ = {};  // requests of an earlier process
-  std::set<Place> surplus_ = {};             // nodes of these that nobody needs
+  NodeRequests requests_ = {};
   // Nodes of an earlier process, and their names, that were there and may still run its workers.
   std::map<Place, std::string> outstanding_ = {};
   // Nodes whose agents have connected, and are being ended by the provider.
@@ -214,21 +210,11 @@ class ClusterEngine final : public Engine {
   std::filesystem::path kept_in_ = {};
   bool is_keeping_due_ = false;
   bool has_said_it_keeps_nothing_ = false;
-  std::size_t wanted_ = 0;                       // nodes
-  std::map<std::uint64_t, Queued> queued_ = {};  // the last of each request
-  std::string refusal_ = {};                     // why a node will not come
-  bool has_begun_ = false;                       // true: there was a node
-  // A node to request again, because its agent has ended or will.
-  struct Replacement {
-    NodeRequest request;
-    TimePoint at;
-  };
-  std::vector<Replacement> replacements_ = {};
-  // Time limits; the ordinal kAllNodes stands for all nodes of the request. Empty: none is known.
-  std::map<Place, std::optional<TimePoint>> ends_ = {};
+  std::size_t wanted_ = 0;    // nodes
+  std::string refusal_ = {};  // why a node will not come
+  bool has_begun_ = false;    // true: there was a node
   std::optional<TimePoint> first_joined_ = {};
   std::string closing_ = {};
-  std::int64_t failures_ = 0;  // agents that ended before they connected, in a row
   NodeId last_node_ = 0;
   bool woken_ = false;
   bool expects_soon_ = false;  // true: a worker was told something since the last turn
