@@ -6,6 +6,7 @@ CADRE_FAULTS says how many faults, CADRE_SEED repeats their choice.
 """
 
 import collections
+import json
 import os
 import pathlib
 import random
@@ -49,6 +50,10 @@ class FaultsTest(unittest.TestCase):
         print(f"CADRE_SEED={SEED} CADRE_FAULTS={FAULTS}", file=sys.stderr)
         self.random = random.Random(SEED)
         self.cluster = self.enterContext(rig.Rig(nodes=2, slurmd_timeout_s=15, partitions=PARTITIONS))
+        # An agent that stood still while its controller ended, and whose job Slurm does not end as its slurmd was killed,
+        # dials on for so long.
+        self.nodes = self.cluster.directory / "nodes.json"
+        self.nodes.write_text(json.dumps({"engine": "slurm", "nodes_stay": 60}), encoding="utf-8")
         self.counts = collections.Counter()
         self.log = []
         self.later = []
@@ -83,7 +88,8 @@ class FaultsTest(unittest.TestCase):
             self.check([] if code != FINISHED else [undisturbed])
         self.heal()
         self.wait_until(lambda: not self.processes(), "no process is left")
-        self.wait_until(lambda: not self.queue(), "no job is left")
+        # A job of this test's own may stay there after its slurmd and slurmstepd were killed.
+        self.wait_until(lambda: not self.queue("cadre-"), "no job is left")
 
     def start_controller(self):
         command = [BIN / TOOL, "run", self.experiment, self.setting]
@@ -94,7 +100,7 @@ class FaultsTest(unittest.TestCase):
             command = ["salloc", "--quiet", "--nodes=2", "--exclusive", "sh", "-c", '"$@"; exit $?', "sh", *command]
         self.said = self.cluster.directory / "said"
         with open(self.said, "wb") as said:
-            self.process = self.cluster.start("ctl", command, stdout=said, stderr=said, env={"CADRE_CLUSTER": "slurm"},
+            self.process = self.cluster.start("ctl", command, stdout=said, stderr=said, env={"CADRE_CLUSTER": str(self.nodes)},
                                               cwd=self.cluster.directory)
         self.is_mortal = False
         if self.in_allocation:  # salloc waits for ever when slurmctld dies with its request
@@ -140,7 +146,8 @@ class FaultsTest(unittest.TestCase):
         try:
             rig.wait_until(condition, what, DEADLINE_S)
         except rig.RigError as error:
-            self.fail(self.story(f"{error}; queue: {self.queue()}; processes: {self.processes()}"))
+            there = self.cluster.run("ctl", ["squeue", "--long"], check=False).stdout
+            self.fail(self.story(f"{error}; processes: {self.processes()}\n{there}"))
 
     def text(self):
         return self.said.read_text(errors="replace")
@@ -153,8 +160,10 @@ class FaultsTest(unittest.TestCase):
     def processes(self, node=None):
         return self.cluster.processes(TOOL, node)
 
-    def queue(self):
-        return self.cluster.run("ctl", ["squeue", "--noheader", "--format=%i"], check=False).stdout.split()
+    def queue(self, beginning=""):
+        """Returns the jobs whose names begin so."""
+        lines = self.cluster.run("ctl", ["squeue", "--noheader", "--format=%i %j"], check=False).stdout.splitlines()
+        return [line.split()[0] for line in lines if line.split()[1].startswith(beginning)]
 
     def draw(self, choices):
         """Returns one of them; None if there are none."""
