@@ -48,9 +48,9 @@ struct ClusterConfig {
   /// that wait in the queue are kept, too. At most a day.
   std::chrono::duration<double> nodes_stay = std::chrono::minutes(5);
   /// How long before its time limit a node is drained: nothing new starts there, and what runs leaves it with its next
-  /// saved report. At most a day, and at most half of the time that the node had left when it joined. Another
-  /// job is queued in its place at once. In an allocation all nodes end together: what still runs in the last quarter of
-  /// that time is interrupted, as by SIGTERM, and fit() throws Interrupted.
+  /// saved report. At most a day, and at most half of the time that the node had left when it joined. Another job is
+  /// queued in its place at once. In an allocation all nodes end together: what still runs in the last quarter of that
+  /// time is interrupted, as by SIGTERM, and fit() throws Interrupted.
   std::chrono::duration<double> drain_before = std::chrono::minutes(2);
   bool operator==(const ClusterConfig&) const = default;  ///< compares all members
 };

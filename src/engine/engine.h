@@ -24,8 +24,9 @@ using WorkerId = std::uint64_t;
 using NodeId = std::uint32_t;
 struct Node {
   NodeId id = 0;
-  std::string name = {};     // for people: its host name; empty: this machine
-  std::string address = {};  // by which other nodes reach it: IP address, or host name if none is known; empty: this machine
+  std::string name = {};  // for people: its host name; empty: this machine
+  // By which other nodes reach it: an IP address, or a host name if none is known. Empty: this machine.
+  std::string address = {};
   Resources resources = {};  // in total, including those in use
   // The GPUs as CUDA_VISIBLE_DEVICES names them there; empty: as it does here.
   std::vector<std::string> gpu_names = {};

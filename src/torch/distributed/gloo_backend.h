@@ -11,8 +11,8 @@
 
 namespace cadre::distributed {
 
-// The address at which Gloo listens for other ranks: an address or host name, else that of a network interface, else that
-// of this machine's own name.
+// The address at which Gloo listens for other ranks: an address or host name, else that of a network interface, else
+// that of this machine's own name.
 struct GlooAddress {
   std::string host;
   std::string interface;
