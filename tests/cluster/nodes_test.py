@@ -7,7 +7,6 @@ import pathlib
 import re
 import shutil
 import sqlite3
-import subprocess
 import unittest
 
 import rig
@@ -29,13 +28,7 @@ class NodesTest(unittest.TestCase):
         return [str(BIN / "population_tool"), str(storage or self.storage), *map(str, arguments)]
 
     def start(self, command, **variables):
-        process = self.cluster.start("ctl", command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                     cwd=self.cluster.directory)
-        self.addCleanup(process.stderr.close)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process
+        return rig.start_for(self, self.cluster, command, **variables)
 
     def results(self, process):
         output, errors = process.communicate(timeout=DEADLINE_S)

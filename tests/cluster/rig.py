@@ -366,6 +366,16 @@ class Rig:
         return "\n".join([*lines, self._settings, ""])
 
 
+def start_for(test, cluster, command, **variables):
+    """Starts a command on the control node, in the cluster's folder, with pipes for its output; it ends with the test.
+    Returns its subprocess.Popen."""
+    process = cluster.start("ctl", command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            cwd=cluster.directory)
+    for act in (process.stdout.close, process.stderr.close, process.wait, process.kill):
+        test.addCleanup(act)
+    return process
+
+
 def skip_unless_there():
     """Ends the program as skipped if this machine cannot have a cluster; for the main of a test."""
     if reason := missing():

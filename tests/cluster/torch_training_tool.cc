@@ -32,7 +32,7 @@ torch::Tensor inputs_of(std::int64_t number) {
   return torch::randn({16, kInputs}, at::detail::createCPUGenerator(static_cast<std::uint64_t>(number)));
 }
 
-// Returns the first values of a state as hexadecimal digits of their bits.
+// Returns the bits of all parameters, each as an integer.
 std::string bits_of(const torch::nn::Module& module) {
   std::string digits;
   for (const torch::Tensor& parameter : module.parameters()) {

@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import unittest
 
@@ -35,14 +34,7 @@ class TrainingTest(unittest.TestCase):
         return file
 
     def start(self, program, name, *arguments, **variables):
-        process = self.cluster.start("ctl", [*map(str, program), str(self.cluster.directory / name), *map(str, arguments)],
-                                     env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                     cwd=self.cluster.directory)
-        self.addCleanup(process.stderr.close)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process
+        return rig.start_for(self, self.cluster, [*program, self.cluster.directory / name, *arguments], **variables)
 
     def result(self, process):
         output, errors = process.communicate(timeout=DEADLINE_S)

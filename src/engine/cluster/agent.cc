@@ -1,6 +1,5 @@
 #include "engine/cluster/agent.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -18,11 +17,10 @@
 #include <variant>
 
 #include "base/checksum.h"
-#include "base/file_descriptor.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/machine.h"
 #include "base/network.h"
-#include "base/system_error.h"
 #include "cadre/error.h"
 #include "cadre/stored.h"
 #include "cadre/version.h"
@@ -74,13 +72,14 @@ std::uint64_t new_session() {
 // A network file system may answer late: nothing else is done meanwhile, as with the files of a worker that starts.
 Saw look_at(const std::string& file) {
   Saw saw{.file = file};
-  const base::FileDescriptor opened(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  std::array<char, max_seen_bytes> content;
-  const ssize_t count = opened ? ::read(opened.get(), content.data(), content.size()) : -1;
-  if (count < 0) {
-    saw.fault = base::last_system_error();
-  } else {
-    saw.checksum = base::checksum_of({content.data(), static_cast<std::size_t>(count)});
+  try {
+    const auto opened = base::ReadableFile::open(file, base::ReadableFile::Links::refuse);
+    std::array<std::byte, max_seen_bytes> content;
+    const std::size_t count = opened ? opened->read(0, content) : 0;
+    saw.checksum = base::checksum_of({reinterpret_cast<const char*>(content.data()), count});
+    if (!opened) saw.fault = "No such file or directory";
+  } catch (const StorageError& error) {
+    saw.fault = error.what();
   }
   return saw;
 }

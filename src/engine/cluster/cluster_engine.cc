@@ -333,13 +333,14 @@ std::vector<WaitingNodes> ClusterEngine::waiting() const {
 
 void ClusterEngine::use_nodes_that_see(const std::filesystem::path& file) {
   seen_file_ = file;
+  for (auto& [id, member] : members_) member.is_announced = true;  // also if the call before has thrown
   if (file.empty()) return;
   seen_checksum_ = base::checksum_of(base::read_file(file).substr(0, max_seen_bytes));
   for (auto& [id, member] : members_) look(member);
-  is_looking_ = true;
   const auto is_awaited = [](const auto& entry) {
     return entry.second.link->is_connected() && !entry.second.blindness;
   };
+  is_looking_ = true;
   const Interrupts interrupts(*this);  // a node may not answer for a while
   for (const TimePoint until = Clock::now() + kTimeToLook;
        std::ranges::any_of(members_, is_awaited) && Clock::now() < until && interrupts.signal() == 0;)

@@ -1,5 +1,5 @@
-// What a controller asks a provider for: requests of nodes, which of their nodes are there no more or will go, and what
-// is to be asked for in their place. Pure: the caller says what time it is.
+// Follows the requests of a controller to its provider: knows which of their nodes are gone or will go, and what is to
+// be asked for in their place. Pure: the caller says what time it is.
 #pragma once
 
 #include <chrono>
@@ -39,7 +39,7 @@ class NodeRequests {
   // Returns what is still to come while these nodes are there.
   std::vector<WaitingNodes> waiting(const std::set<Place>& there) const;
 
-  // What the provider says of a request.
+  // Take in what the provider says of a request.
   void note(const Queued& queued) { queued_[queued.request] = queued; }
   void note(const Refused& refused);
   void note(const NodeEnds& ends);

@@ -39,8 +39,9 @@ void replace_group(std::optional<Group> group) {
 GlooAddress gloo_address(const worker::GroupPlace& place, const JoinOptions& options) {
   if (place.num_nodes == 1) return {.host = "127.0.0.1", .interface = ""};
   if (!options.interface.empty()) return {.host = "", .interface = options.interface};
-  const char* const interface = std::getenv(worker::kGlooInterface);  // as PyTorch does
-  return {.host = "", .interface = interface == nullptr ? "" : interface};
+  const char* const interfaces = std::getenv(worker::kGlooInterface);  // a list, as PyTorch reads it
+  const std::string all = interfaces == nullptr ? "" : interfaces;
+  return {.host = "", .interface = all.substr(0, all.find(','))};
 }
 
 // Returns the backend of a group of several ranks: the one asked for, or NCCL where each rank has a GPU of its own.
