@@ -39,7 +39,8 @@ class CheckpointDirectory {
 class Checkpoint {
  public:
   /// Makes a checkpoint of a user's directory: it is copied when it is reported, and remains unchanged. The directory
-  /// is not checked before that.
+  /// is not checked before that. If Cadre has published its files to another directory and keeps only their list, this
+  /// is a checkpoint of that directory.
   static Checkpoint from_directory(std::filesystem::path directory);
   /// Makes a checkpoint of a directory that Cadre made: it is moved when it is reported. Until then it is removed with
   /// the last copy of this checkpoint.
@@ -61,16 +62,16 @@ class Checkpoint {
     std::filesystem::path path_;
     std::shared_ptr<CheckpointDirectory> downloaded_ = {};
   };
-  /// Returns access to the files in place; nothing is copied. If the checkpoint is published and no longer on the local
-  /// disk, its files are downloaded into a temporary directory, without a time limit; throws StorageError if the
-  /// storage does not answer for minutes or a file differs from the one that was written.
+  /// Returns access to the files in place; nothing is copied. If they are in an object storage only, they are
+  /// downloaded into a temporary directory, without a time limit; throws StorageError if the storage does not answer
+  /// for minutes or a file differs from the one that was written.
   Reading as_directory() const;
 
   /// Copies the files into `target`, which is made if it does not exist; files of the same names are replaced. Throws
   /// StorageError, and the errors of as_directory(); some files may have been copied then.
   void to_directory(const std::filesystem::path& target) const;
 
-  /// Returns the directory's path. The directory of a published checkpoint may lack its files: use as_directory().
+  /// Returns the directory's path. That of a checkpoint in an object storage may lack its files: use as_directory().
   const std::filesystem::path& path() const { return path_; }
 
  private:

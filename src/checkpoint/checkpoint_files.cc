@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 
@@ -131,6 +133,8 @@ bool is_committed(const fs::path& directory) {
 }
 
 bool was_to_be_committed(const fs::path& directory) {
+  std::error_code unusable;
+  if (fs::is_regular_file(fs::symlink_status(directory / storage::kRemoteFile, unusable))) return true;
   try {
     const auto file = base::ReadableFile::open(directory / kMetadataName, base::ReadableFile::Links::refuse);
     if (!file) return false;
@@ -147,14 +151,48 @@ Dict list_files(const fs::path& directory) {
   return files;
 }
 
-Dict seal_files(const fs::path& root, const fs::path& directory) {
-  if (auto published = storage::remote_files(root / directory)) return std::move(published->files);
-  Dict files;
-  list_into(files, root / directory, "", true);
+namespace {
+
+void sync_parents(const fs::path& root, const fs::path& directory) {
   for (fs::path above = directory; !above.empty();) {
     above = above.parent_path();
     base::sync_directory(root / above);
   }
+}
+
+bool has_checksums(const Dict& files) {
+  return std::ranges::all_of(files, [](const auto& file) { return Config(file.second.dict()).contains("xxh3"); });
+}
+
+// Several threads may be asked to seal one checkpoint; the first one does it.
+Dict seal_in_place(const fs::path& root, const fs::path& directory) {
+  static std::mutex sealing;
+  const std::lock_guard lock(sealing);
+  auto listed = storage::remote_files(root / directory);
+  if (!listed) throw StorageError((root / directory).string() + " is not there");
+  storage::Remote remote = *std::move(listed);
+  if (has_checksums(remote.files)) return std::move(remote.files);
+  const fs::path place = storage::directory_with_files(root / directory);
+  if (place.empty()) return std::move(remote.files);
+  remote.files.clear();
+  list_into(remote.files, place, "", true);
+  base::sync_directory(place.parent_path());
+  storage::replace_list(root / directory, remote);  // fails if the checkpoint was removed meanwhile
+  base::sync_tree(root / directory);
+  return std::move(remote.files);
+}
+
+}  // namespace
+
+Dict seal_files(const fs::path& root, const fs::path& directory) {
+  Dict files;
+  if (auto remote = storage::remote_files(root / directory)) {
+    if (has_checksums(remote->files)) return std::move(remote->files);
+    files = seal_in_place(root, directory);
+  } else {
+    list_into(files, root / directory, "", true);
+  }
+  sync_parents(root, directory);
   return files;
 }
 

@@ -52,7 +52,8 @@ void remove_directory(const std::filesystem::path& root, const base::InnerPath& 
 
 // Returns true if a directory has the metadata of a checkpoint: it was committed, or is about to be.
 bool is_committed(const std::filesystem::path& directory);
-// Returns true if, by its metadata, Cadre gave the directory its name to commit it, and not another program.
+// Returns true if, by its metadata or its list of files in a storage, Cadre gave the directory its name to commit it,
+// and not another program.
 bool was_to_be_committed(const std::filesystem::path& directory);
 
 // Returns {"<path inside the directory>": {"size": bytes}} for every file below a directory. Throws StorageError, also
@@ -61,7 +62,8 @@ Dict list_files(const std::filesystem::path& directory);
 
 // Seals a checkpoint: makes the directory `root / directory`, all files in it and its name below `root` survive a loss
 // of power. Returns the list of files with "xxh3" beside "size": 16 hexadecimal digits. Waits for the disk. Throws
-// StorageError. If the files are in a storage only (storage/remote_directory.h), returns the list recorded there.
+// StorageError. If the files are in a storage only (storage/remote_directory.h), returns the list recorded there; if
+// that lacks checksums, because a worker wrote them there, seals them there first and records the checksums.
 Dict seal_files(const std::filesystem::path& root, const std::filesystem::path& directory);
 
 // Returns the first difference between a directory's files and the list, as a message; empty if there is none. Contents

@@ -6,11 +6,12 @@
 #include "base/directory.h"
 #include "base/inner_path.h"
 #include "checkpoint/checkpoint_files.h"
+#include "storage/remote_directory.h"
 
 namespace cadre::checkpoint {
 
-FileWorker::FileWorker(std::filesystem::path root, std::function<void()> wake)
-    : root_(std::move(root)), wake_(std::move(wake)), thread_([this] { run(); }) {}
+FileWorker::FileWorker(std::filesystem::path root, std::filesystem::path shared, std::function<void()> wake)
+    : root_(std::move(root)), shared_(std::move(shared)), wake_(std::move(wake)), thread_([this] { run(); }) {}
 
 FileWorker::~FileWorker() {
   {
@@ -31,6 +32,7 @@ void FileWorker::seal(CheckpointId id, std::filesystem::path directory) {
 void FileWorker::forget(CheckpointId id) {
   const std::lock_guard lock(mutex_);
   to_seal_.erase(id);
+  if (sealing_ == id) sealing_ = 0;
 }
 
 void FileWorker::remove(CheckpointId id, std::filesystem::path directory) {
@@ -100,6 +102,7 @@ void FileWorker::run() {
 void FileWorker::seal_next(std::unique_lock<std::mutex>& lock) {
   busy_ = true;
   const auto next = to_seal_.extract(to_seal_.begin());
+  sealing_ = next.key();
   lock.unlock();
   Sealed sealed{next.key(), {}};
   std::string error;
@@ -112,7 +115,7 @@ void FileWorker::seal_next(std::unique_lock<std::mutex>& lock) {
   busy_ = false;
   if (error.empty()) {
     sealed_.push_back(std::move(sealed));
-  } else {
+  } else if (sealing_ != 0) {
     errors_.push_back("a checkpoint may not survive a loss of power: " + error);
   }
   changed_.notify_all();
@@ -124,11 +127,7 @@ void FileWorker::remove_next(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   std::string error;
   try {
-    if (directory.is_absolute()) {
-      base::remove_tree(directory);
-    } else {
-      remove_directory(root_, {directory.native(), "a deletion"});
-    }
+    directory.is_absolute() ? base::remove_tree(directory) : remove_here(directory);
   } catch (const std::exception& failure) {
     error = failure.what();
   }
@@ -138,6 +137,18 @@ void FileWorker::remove_next(std::unique_lock<std::mutex>& lock) {
   not_removed_.push_back(directory);
   errors_.push_back(std::move(error));
   wake_();
+}
+
+void FileWorker::remove_here(const std::filesystem::path& directory) const {
+  const base::InnerPath inner(directory.native(), "a deletion");
+  if (!shared_.empty()) {
+    if (is_reporting_name(directory.filename().native())) {
+      base::remove_inside(shared_, inner);
+    } else if (const auto remote = storage::remote_files(root_ / inner)) {
+      base::remove_inside(shared_, remote->place.empty() ? inner : base::InnerPath(remote->place, "a deletion"));
+    }
+  }
+  remove_directory(root_, inner);
 }
 
 }  // namespace cadre::checkpoint

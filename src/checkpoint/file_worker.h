@@ -28,9 +28,10 @@ class FileWorker {
   // Delay before sealing. Checkpoints that come faster than this are mostly deleted before they would be sealed.
   static constexpr auto seal_delay = std::chrono::milliseconds(500);
 
-  // `root` is the directory above all checkpoints. `wake` is called in the worker's thread whenever take_sealed() or
+  // `root` is the directory above all checkpoints, `shared` the one in which workers make them, if that is another
+  // (control/work_place.h); empty: it is not. `wake` is called in the worker's thread whenever take_sealed() or
   // take_errors() has new entries.
-  FileWorker(std::filesystem::path root, std::function<void()> wake);
+  FileWorker(std::filesystem::path root, std::filesystem::path shared, std::function<void()> wake);
   // Finishes the deletions, and retries failed ones once; does not seal waiting checkpoints.
   ~FileWorker();
 
@@ -39,8 +40,9 @@ class FileWorker {
   void seal(CheckpointId id, std::filesystem::path directory);
   // Cancels the sealing of a checkpoint that is gone, or that other code deletes.
   void forget(CheckpointId id);
-  // Deletes a checkpoint, or another directory, by its path below the root; no link on it is followed. An absolute path
-  // is a directory of the user's, who has asked for its deletion.
+  // Deletes a checkpoint, or another directory, by its path below the root, and what workers have made of it in the
+  // shared place; no link on it is followed. An absolute path is a directory of the user's, who has asked for its
+  // deletion.
   void remove(CheckpointId id, std::filesystem::path directory);
   void remove(std::filesystem::path directory);
 
@@ -65,8 +67,10 @@ class FileWorker {
   bool has_work() const;
   void seal_next(std::unique_lock<std::mutex>& lock);
   void remove_next(std::unique_lock<std::mutex>& lock);
+  void remove_here(const std::filesystem::path& directory) const;
 
   std::filesystem::path root_;
+  std::filesystem::path shared_;
   std::function<void()> wake_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -77,6 +81,7 @@ class FileWorker {
   std::vector<std::string> errors_;
   bool hurry_ = false;
   bool busy_ = false;
+  CheckpointId sealing_ = 0;  // while busy_; 0: it is gone meanwhile
   bool quit_ = false;
   bool tried_again_ = false;  // at the end, to delete what could not be deleted
   std::thread thread_;        // last, because it uses the other members

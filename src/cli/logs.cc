@@ -18,6 +18,7 @@
 #include "cli/output.h"
 #include "cli/printed_output.h"
 #include "cli/training_run.h"
+#include "storage/remote_directory.h"
 #include "store/experiment_lock.h"
 
 namespace cadre::cli {
@@ -89,42 +90,53 @@ std::optional<std::string> trial_of_directory(const std::string& name) {
 // The workers whose output is shown. New ones may start while an experiment runs.
 class Workers {
  public:
-  explicit Workers(const Options& options) : found_(find_directory(options.experiment)) {
+  explicit Workers(const Options& options)
+      : found_(find_directory(options.experiment)), outputs_(directory_of_outputs(found_)) {
     is_run_ = is_training_run(found_.directory);
     if (options.worker.empty()) return;
     if (is_run_) {
       rank_ = options.worker.starts_with(kRankPrefix) ? options.worker.substr(kRankPrefix.size()) : options.worker;
-      if (!is_number(rank_) || !fs::is_directory(found_.directory / (std::string(kRankPrefix) + rank_)))
+      if (!is_number(rank_) || !fs::is_directory(outputs_ / (std::string(kRankPrefix) + rank_)))
         throw NotFound(fmt::format("there is no rank \"{}\" in {}", options.worker, place_text(found_.directory)));
     } else {
       const tune::ResultGrid grid = open_experiment(options.experiment);
       const tune::Result& trial = options.worker == "best" ? grid.get_best_result() : find_trial(grid, options.worker);
       trial_ = trial.trial_id;
-      trial_directory_ = found_.directory / trial.path.filename();
+      trial_directory_ = outputs_ / trial.path.filename();
     }
   }
 
   const fs::path& directory() const { return found_.directory; }
+  // Returns true if what was printed is in a storage, and cannot be read here.
+  bool are_elsewhere() const { return found_.copy && outputs_ == found_.directory; }
   bool is_one() const { return !rank_.empty() || !trial_.empty(); }
 
   std::vector<Source> now() const {
     if (!trial_.empty()) return workers_of_trial(trial_directory_, trial_);
     std::vector<Source> sources;
     if (is_run_) {
-      sources = ranks_in(found_.directory, "");
+      sources = ranks_in(outputs_, "");
       if (!rank_.empty()) std::erase_if(sources, [&](const Source& source) { return source.name != "rank " + rank_; });
       return sources;
     }
-    for (const std::string& name : sub_directories(found_.directory)) {
+    for (const std::string& name : sub_directories(outputs_)) {
       const std::optional<std::string> id = trial_of_directory(name);
       if (!id) continue;
-      for (Source& source : workers_of_trial(found_.directory / name, *id)) sources.push_back(std::move(source));
+      for (Source& source : workers_of_trial(outputs_ / name, *id)) sources.push_back(std::move(source));
     }
     return sources;
   }
 
  private:
+  // A copy of what is published has no output.
+  static fs::path directory_of_outputs(const Found& found) {
+    const auto uri = found.copy ? storage::published_place(found.directory) : std::nullopt;
+    const fs::path published = uri ? storage::directory_of(*uri) : fs::path();
+    return published.empty() ? found.directory : published;
+  }
+
   Found found_;
+  fs::path outputs_;  // has the workers' directories
   bool is_run_ = false;
   std::string rank_ = {};
   std::string trial_ = {};
@@ -191,7 +203,16 @@ class Logs {
       std::this_thread::sleep_for(kPeriod);
     }
   }
-  bool has_shown() const { return out_.has_printed() || err_.has_printed(); }
+  // Says why nothing is shown, if nothing is.
+  void explain() const {
+    if (out_.has_printed() || err_.has_printed()) return;
+    const std::string reason =
+        workers_.are_elsewhere()
+            ? fmt::format("what workers have printed is in the files stdout and stderr of their directories in {}",
+                          place_text(workers_.directory()))
+            : "nothing was printed";
+    std::fprintf(stderr, "cadre: %s\n", reason.c_str());
+  }
 
  private:
   struct Shown {
@@ -217,7 +238,7 @@ void run(const Options& options) {
     logs.look_for_workers();
     logs.show(true);
   }
-  if (!logs.has_shown()) std::fprintf(stderr, "cadre: nothing was printed\n");
+  logs.explain();
 }
 
 }  // namespace

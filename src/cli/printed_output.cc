@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "engine/local/output_limit.h"
+#include "storage/remote_directory.h"
 
 namespace cadre::cli {
 namespace {
@@ -38,7 +39,7 @@ std::uint64_t begin_of_last_lines(const base::ReadableFile& file, std::uint64_t 
 }  // namespace
 
 void PrintedOutput::show_new(bool last, const Show& show) {
-  const auto file = base::ReadableFile::open(file_, base::ReadableFile::Links::refuse);
+  const auto file = base::ReadableFile::open(storage::readable_file(file_), base::ReadableFile::Links::refuse);
   if (file) {
     const std::uint64_t size = file->size();
     const auto dropped = engine::local::dropped_output(read_piece(*file, 0, size));

@@ -28,6 +28,14 @@ bool holds_one_of(const fs::path& directory, const store::Tenant& tenant) {
   return store::has_store(directory) && kind_in(directory).value_or(tenant.kind) == tenant.kind;
 }
 
+// Returns files that only this session has written, in the directories in which its workers can work.
+std::vector<fs::path> marks_of(const Session& session) {
+  std::vector<fs::path> marks{session.directory / store::ExperimentLock::kFileName};
+  const fs::path published = session.publication ? session.publication->directory() : fs::path();
+  if (!published.empty()) marks.push_back(published / publish::kLeaseFile);
+  return marks;
+}
+
 }  // namespace
 
 std::optional<std::string> kind_in(const fs::path& directory) {
@@ -88,7 +96,7 @@ Session resume(const fs::path& directory) {
 std::unique_ptr<engine::Engine> make_engine(const Session& session, const store::Tenant& tenant, IfExists if_exists,
                                             bool has_ended) {
   try {
-    return has_ended ? worker::make_idle_engine() : worker::make_root_engine(session.directory);
+    return has_ended ? worker::make_idle_engine() : worker::make_root_engine(session.directory, marks_of(session));
   } catch (const Interrupted&) {
     throw_interrupted(session, tenant, if_exists);
   }

@@ -22,16 +22,23 @@ std::string capitalized(std::string text) {
 
 Shell::Shell(Setting setting, store::ExperimentStore& store, engine::Engine& engine)
     : setting_(std::move(setting)),
+      work_place_(setting_.directory, setting_.publication, engine.directory_of_workers()),
       store_(store),
       engine_(engine),
       clock_(engine),
       interrupts_(engine),
-      file_worker_(setting_.directory, [&engine] { engine.wake(); }),
+      file_worker_(setting_.directory, work_place_.shared(), [&engine] { engine.wake(); }),
       publishing_({.directory = setting_.directory,
                    .config = setting_.publish_config,
                    .publication = setting_.publication,
                    .wake = [&engine] { engine.wake(); },
                    .say = [this](const std::string& text) { say(text); }}) {}
+
+void Shell::prepare_work_place() {
+  if (!work_place_.is_shared()) return;
+  publishing_.find_leftovers();
+  patiently([&] { work_place_.prepare(store_); });
+}
 
 void Shell::continue_from(const Recovered& recovered) {
   last_event_ = recovered.last_event;

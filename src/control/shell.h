@@ -18,6 +18,7 @@
 #include "control/awake_clock.h"
 #include "control/replay.h"
 #include "control/signalled_ends.h"
+#include "control/work_place.h"
 #include "engine/engine.h"
 #include "engine/interrupts.h"
 #include "publish/publishing.h"
@@ -58,15 +59,19 @@ class Shell {
 
  private:
   Setting setting_;  // first: the others are made from it
+  WorkPlace work_place_;
 
  protected:
   ~Shell() = default;
 
   const std::filesystem::path& directory() const { return setting_.directory; }
+  const WorkPlace& work_place() const { return work_place_; }
   void say(const std::string& text) const { setting_.print(text, false); }
   void warn(const std::string& text) const { say("Warning: " + text); }
   std::filesystem::path path_of(const std::filesystem::path& inner) const { return setting_.directory / inner; }
 
+  // Prepares the work place; call before the first worker starts, after a recovery.
+  void prepare_work_place();
   // Takes over what a recovery has found, but for the lost checkpoints, and tells the user.
   void continue_from(const Recovered& recovered);
 

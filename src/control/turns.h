@@ -146,6 +146,7 @@ class Turns : protected Shell {
 
 template <class Core>
 void Turns<Core>::take_turns() {
+  prepare_work_place();
   take_turn(begin());
   publishing_.begin(publishes_anew_);  // what has ended by now cannot change any more
   while (!core_.finished()) {

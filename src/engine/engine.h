@@ -103,6 +103,9 @@ class Engine {
   virtual std::vector<Node> nodes() const { return {{.resources = resources()}}; }
   // Returns the total resources of all nodes, including those in use.
   virtual Resources resources() const = 0;
+  // Returns the directory that all nodes see and in which the run's workers are to work, one of those that the engine
+  // was made with (worker/root_engine.h); empty: the run's own.
+  virtual std::filesystem::path directory_of_workers() const { return {}; }
 
   // Starts a worker on a node. A failure to start is reported as an Exited event, also if the node has left.
   virtual void start(WorkerId worker, const WorkerSpec& spec) = 0;

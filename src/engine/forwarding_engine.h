@@ -1,6 +1,7 @@
 // An engine that passes all calls on to another one; derived classes change some of them.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <vector>
 
@@ -15,6 +16,7 @@ class ForwardingEngine : public Engine {
 
   std::vector<Node> nodes() const override { return inner_.nodes(); }
   Resources resources() const override { return inner_.resources(); }
+  std::filesystem::path directory_of_workers() const override { return inner_.directory_of_workers(); }
   void start(WorkerId worker, const WorkerSpec& spec) override { inner_.start(worker, spec); }
   void answer(WorkerId worker, const channel::Answer& answer) override { inner_.answer(worker, answer); }
   void reply(WorkerId worker, const channel::StoreReply& reply) override { inner_.reply(worker, reply); }

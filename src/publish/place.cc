@@ -64,6 +64,8 @@ std::optional<storage::Uri> published_at(const fs::path& path) {
   return uri_of_directory(path);
 }
 
+fs::path Publication::directory() const { return storage::directory_of(uri); }
+
 std::optional<Publication> Publication::begin(const Place& place, const fs::path& working_directory,
                                               const std::string& restore) {
   if (!place.uri) return std::nullopt;

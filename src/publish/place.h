@@ -33,6 +33,9 @@ struct Publication {
   std::shared_ptr<storage::Storage> storage = {};
   std::shared_ptr<Lease> lease = {};
 
+  // Returns the directory where the run is published; empty if that is none.
+  std::filesystem::path directory() const;
+
   // Takes the lease for a new run in a working directory that was just made; returns empty if the place has no URI.
   // `restore` is the call that continues a run, for messages. Throws InvalidArgument, with advice, if something is
   // published already or the storage cannot be used, and StorageError if another controller holds the lease. After an

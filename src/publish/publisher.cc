@@ -58,6 +58,7 @@ std::set<std::string> directories_of(const std::vector<store::CheckpointRow>& ro
 std::string checkpoint_of(const std::string& file) {
   for (std::size_t at = 0, slash = file.find('/'); slash != file.npos; at = slash + 1, slash = file.find('/', at)) {
     const std::string name = file.substr(at, slash - at);
+    if (checkpoint::is_reporting_name(name)) return {};
     if (checkpoint::is_name_of_checkpoint(std::string(part_place(name).directory))) return file.substr(0, slash);
   }
   const fs::path path = file;
@@ -66,13 +67,24 @@ std::string checkpoint_of(const std::string& file) {
 
 }  // namespace
 
+std::set<std::string> published_names(storage::Storage& storage) {
+  std::set<std::string> names;
+  for (const storage::StoredFile& file : storage.list("")) {
+    if (std::string checkpoint = checkpoint_of(file.name); !checkpoint.empty()) {
+      names.insert(std::move(checkpoint));
+    } else if (generation_of_segment(file.name)) {
+      names.insert(file.name);
+    }
+  }
+  return names;
+}
+
 Publisher::Publisher(Setting setting)
     : setting_(std::move(setting)),
       writer_(setting_.directory),
       removal_lane_(setting_.storage),
       manifest_(setting_.lease->manifest()),
       next_number_(manifest_.segments.empty() ? 1 : manifest_.segments.back().number + 1),
-      first_checkpoint_(setting_.begins_anew ? 0 : manifest_.next_checkpoint),
       publishing_([this] { publish_again_and_again(); }),
       renewing_([this] { renew_lease(); }),
       thinning_([this] { thin_out(); }) {}
@@ -206,9 +218,13 @@ void Publisher::upload_checkpoints(const std::vector<store::CheckpointRow>& rows
     }
     const fs::path directory = setting_.directory / row.directory;
     PublishedCheckpoint one{.directory = row.directory, .generation = own, .is_sealed = row.synced};
-    if (auto remote = storage::remote_files(directory)) {  // published by an earlier session
+    {
+      const std::lock_guard lock(mutex_);
+      listed_.insert(row.directory);
+    }
+    if (auto remote = storage::remote_files(directory)) {  // published by an earlier session, or written there
       one.generation = part_place(remote->place).generation;
-      one.files = std::move(remote->files);
+      one.files = checkpoint::seal_files(setting_.directory, row.directory);
       one.is_remote = true;
     } else {
       removal_lane_.claim(one.place());
@@ -221,6 +237,7 @@ void Publisher::upload_checkpoints(const std::vector<store::CheckpointRow>& rows
 }
 
 void Publisher::upload_objects() {
+  if (setting_.leftovers) return;  // they are where workers map them
   const fs::path directory = setting_.directory / store::kObjectsDirectory;
   std::error_code none;
   if (!fs::is_directory(directory, none)) return;
@@ -262,21 +279,17 @@ void Publisher::publish_segment(const fs::path& file, const store::SegmentWriter
   for (std::string& old : replaced) removal_lane_.remove(std::move(old), RemovalLane::What::file);
 }
 
-// Assigns to this generation all checkpoints that no earlier controller has published.
+// Notes of which generation the checkpoints are, and that all later ones are of this one.
 void Publisher::note_checkpoints(Manifest& manifest, const std::vector<store::CheckpointRow>& rows) const {
-  const std::int64_t own = setting_.lease->generation();
+  for (const store::CheckpointRow& row : rows)
+    manifest.next_checkpoint = std::max(manifest.next_checkpoint, row.id + 1);
   manifest.generations.clear();
   const auto note = [&](std::int64_t id, std::int64_t generation) {
     if (manifest.generations.empty() || manifest.generations.back().number != generation)
       manifest.generations.push_back({.first_checkpoint = id, .number = generation});
   };
-  for (const auto& [id, one] : published_) {  // includes some that are dropped after this
-    if (id >= first_checkpoint_) note(first_checkpoint_, own);
-    note(id, one.generation);
-  }
-  note(first_checkpoint_, own);
-  for (const store::CheckpointRow& row : rows)
-    manifest.next_checkpoint = std::max(manifest.next_checkpoint, row.id + 1);
+  for (const auto& [id, one] : published_) note(id, one.generation);  // includes some that are dropped after this
+  note(manifest.next_checkpoint, setting_.lease->generation());
 }
 
 // Removes what this controller has uploaded and its successor does not list. A successor starts from the manifest
@@ -333,7 +346,9 @@ void Publisher::forget_all_but(const std::vector<store::CheckpointRow>& rows) {
       evictable.emplace(one.directory, remote_of(one.directory, one.files, one.generation));
     ++entry;
   }
+  std::set<std::string> left = directories_of(rows);
   const std::lock_guard lock(mutex_);
+  listed_ = std::move(left);
   evictable_ = std::move(evictable);
 }
 
@@ -345,15 +360,12 @@ void Publisher::remove_what_is_left_over() {
   for (const auto& [id, one] : published_) known.insert(one.place());
   for (const SegmentEntry& entry : manifest_.segments) known.insert(segment_name(entry));
   const std::int64_t own = setting_.lease->generation();
-  std::set<std::string> folders;
-  for (const storage::StoredFile& file : setting_.storage->list("")) {
-    if (const std::string checkpoint = checkpoint_of(file.name); !checkpoint.empty()) {
-      if (!known.contains(checkpoint) && part_place(checkpoint).generation <= own) folders.insert(checkpoint);
-    } else if (const auto generation = generation_of_segment(file.name); generation && *generation <= own) {
-      if (!known.contains(file.name)) removal_lane_.remove(file.name, RemovalLane::What::file);
-    }
+  for (const std::string& name : setting_.leftovers ? *setting_.leftovers : published_names(*setting_.storage)) {
+    if (known.contains(name)) continue;
+    const auto of_segment = generation_of_segment(name);
+    if (of_segment.value_or(part_place(name).generation) <= own)
+      removal_lane_.remove(name, of_segment ? RemovalLane::What::file : RemovalLane::What::folder);
   }
-  for (const std::string& folder : folders) removal_lane_.remove(folder, RemovalLane::What::folder);
 }
 
 // Uploads each file on the condition that it is as this controller has left or found it, so that a successor's files
@@ -438,7 +450,9 @@ bool Publisher::takes_over_removal(const std::string& directory) {
   const std::lock_guard lock(mutex_);
   evictable_.erase(directory);
   to_evict_.erase(directory);
-  if (!holds_removals_ && !in_flight_.contains(directory) && being_evicted_ != directory) return false;
+  const bool is_needed = holds_removals_ || in_flight_.contains(directory) || being_evicted_ == directory ||
+                         (setting_.leftovers && listed_.contains(directory));
+  if (!is_needed) return false;
   held_removals_.insert(directory);
   return true;
 }

@@ -30,6 +30,10 @@
 
 namespace cadre::publish {
 
+// Returns the checkpoints and segments in a storage, each as one name. Leaves out directories that workers have not
+// reported yet, which are not published.
+std::set<std::string> published_names(storage::Storage& storage);
+
 class Publisher {
  public:
   struct Setting {
@@ -38,6 +42,9 @@ class Publisher {
     std::shared_ptr<storage::Storage> storage;
     std::shared_ptr<Lease> lease;
     bool begins_anew = false;  // true: ignore what is published and publish everything again
+    // Set if workers write checkpoints and objects to where they are published: what was in the storage before the
+    // first one started, and belongs to no run that is published there (Publishing::find_leftovers).
+    std::optional<std::set<std::string>> leftovers = {};
     std::chrono::duration<double> interval = std::chrono::seconds(5);  // between segments
     std::function<void()> wake = [] {};  // called from its threads when messages or results are ready
   };
@@ -47,8 +54,8 @@ class Publisher {
   ~Publisher();
 
   // Reports that the store no longer lists a checkpoint directory (path relative to the working directory). Returns
-  // true if the state being published may still need it: the publisher removes it afterwards. Returns false if the
-  // caller may remove it now.
+  // true if the state being published may still need it, or a published one what a worker wrote to the storage: the
+  // publisher removes it afterwards. Returns false if the caller may remove it now.
   bool takes_over_removal(const std::string& directory);
   // Returns the directories that the publisher has still to remove.
   std::vector<std::string> removals() const;
@@ -116,8 +123,7 @@ class Publisher {
   // Used by the publishing thread only.
   Manifest manifest_;
   std::int64_t next_number_;
-  std::int64_t first_checkpoint_;  // id; checkpoints from this id on belong to this generation
-  bool is_first_ = true;           // true until the first segment of this session is published
+  bool is_first_ = true;  // true until the first segment of this session is published
   std::map<checkpoint::CheckpointId, PublishedCheckpoint> published_;
   std::set<std::string> objects_;
   std::map<std::string, ResultFile> result_files_;
@@ -129,6 +135,7 @@ class Publisher {
   std::condition_variable changed_;
   bool holds_removals_ = false;  // true while the state to be published is undetermined
   std::set<std::string> in_flight_;
+  std::set<std::string> listed_;  // directories of published_, which the published state may list
   std::set<std::string> held_removals_;
   std::map<std::string, storage::Remote> evictable_;  // published and still local: directory -> its remote form
   std::map<std::string, storage::Remote> to_evict_;   // those of them that the last keep_only() did not keep

@@ -6,6 +6,10 @@
 
 namespace cadre::publish {
 
+void Publishing::find_leftovers() {
+  if (setting_.publication) leftovers_ = published_names(*setting_.publication->storage);
+}
+
 void Publishing::begin(bool anew) {
   if (!setting_.publication) return;
   publisher_ = std::make_unique<Publisher>(Publisher::Setting{.directory = setting_.directory,
@@ -13,6 +17,7 @@ void Publishing::begin(bool anew) {
                                                               .storage = setting_.publication->storage,
                                                               .lease = setting_.publication->lease,
                                                               .begins_anew = anew,
+                                                              .leftovers = std::move(leftovers_),
                                                               .interval = setting_.config.interval,
                                                               .wake = setting_.wake});
 }

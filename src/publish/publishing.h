@@ -25,6 +25,9 @@ class Publishing {
   };
   explicit Publishing(Setting setting) : setting_(std::move(setting)) {}
 
+  // Call before the first worker starts, if workers write to the storage themselves. Blocks until the storage has
+  // listed its files. Throws StorageFault.
+  void find_leftovers();
   // Starts publishing; call when the rows of ended trials no longer change. `anew`: the store does not continue what
   // is published.
   void begin(bool anew);
@@ -45,6 +48,7 @@ class Publishing {
   void require_lease() const;
 
   Setting setting_;
+  std::optional<std::set<std::string>> leftovers_ = {};
   std::unique_ptr<Publisher> publisher_ = {};
 };
 

@@ -142,9 +142,27 @@ std::optional<Remote> remote_files(const fs::path& directory) {
   return remote;
 }
 
+fs::path directory_with_files(const fs::path& directory) {
+  if (!remote_files(directory)) return directory;
+  const auto uri = published_place(directory);
+  return uri ? directory_of(*uri) : fs::path();
+}
+
+fs::path readable_file(const fs::path& path) {
+  std::error_code missing;
+  if (fs::is_regular_file(fs::symlink_status(path, missing))) return path;
+  const auto place = place_of(path);
+  const fs::path directory = place ? directory_of(place->uri) : fs::path();
+  return directory.empty() ? path : directory / place->name;
+}
+
 void make_remote(const fs::path& directory, const Remote& remote) {
   check(remote, directory.string());  // the list may come from a segment
   base::make_directories(directory);
+  replace_list(directory, remote);
+}
+
+void replace_list(const fs::path& directory, const Remote& remote) {
   const RemoteList list{.files = remote.files, .place = remote.place};
   base::replace_file(directory / kRemoteFile, base::to_json(cadre::to_stored(list).dict()));
 }

@@ -31,8 +31,16 @@ std::optional<Remote> remote_files(const std::filesystem::path& directory);
 // Returns the URI at which a directory or file of a working directory is published; empty if it is not. The working
 // directory itself has a URI too.
 std::optional<Uri> published_place(const std::filesystem::path& path);
+// Returns the directory in which a directory's files are: itself, or where it is published if that is a directory too;
+// empty if they must be downloaded. Throws StorageError.
+std::filesystem::path directory_with_files(const std::filesystem::path& directory);
+// Returns the path of a file: the given one, or if no regular file is there, where it is published if that is in a
+// directory. So what workers of a cluster's nodes print is read where they print it.
+std::filesystem::path readable_file(const std::filesystem::path& path);
 // Makes a directory without its files.
 void make_remote(const std::filesystem::path& directory, const Remote& remote);
+// Replaces the list in such a directory, which must exist.
+void replace_list(const std::filesystem::path& directory, const Remote& remote);
 // Replaces a directory with one without its files, atomically for readers where the file system can, then removes the
 // old one.
 void replace_by_remote(const std::filesystem::path& directory, const Remote& remote);

@@ -78,7 +78,7 @@ std::optional<Version> Storage::upload_if(const fs::path& file, const std::strin
 }
 
 std::unique_ptr<Storage> open_storage(const Uri& uri) {
-  if (uri.scheme == "file") return std::make_unique<FileStorage>(uri.location);
+  if (const fs::path directory = directory_of(uri); !directory.empty()) return std::make_unique<FileStorage>(directory);
   if (std::ranges::find(kObjectSchemes, uri.scheme) != kObjectSchemes.end())
     return std::unique_ptr<Storage>(load_module(uri)(uri));
   throw InvalidArgument(fmt::format("nothing is known about the scheme of {}: there are file, {}", shown(uri),

@@ -89,6 +89,10 @@ std::string option(const Uri& uri, std::string_view name) {
   return {};
 }
 
+std::filesystem::path directory_of(const Uri& uri) {
+  return uri.scheme == "file" ? std::filesystem::path(uri.location) : std::filesystem::path();
+}
+
 Uri operator/(const Uri& uri, std::string_view name) {
   Uri child = uri;
   if (!child.location.ends_with('/')) child.location += '/';

@@ -2,6 +2,7 @@
 // and by functions that restore.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,9 @@ std::string shown(const Uri& uri);
 
 // Returns the value of an option; empty if it is missing.
 std::string option(const Uri& uri, std::string_view name);
+
+// Returns the directory that a URI with the scheme "file" names; empty for all others.
+std::filesystem::path directory_of(const Uri& uri);
 
 // Return the child of a URI with a given name, its parent, and its last name.
 Uri operator/(const Uri& uri, std::string_view name);

@@ -20,7 +20,22 @@ CheckpointDirectory::~CheckpointDirectory() {
   fs::remove_all(path_, ignored);
 }
 
-Checkpoint Checkpoint::from_directory(fs::path directory) { return Checkpoint(std::move(directory), nullptr); }
+namespace {
+
+// Returns where the files of a directory can be read without a download, if they can; else the directory.
+fs::path readable(fs::path directory) {
+  try {
+    if (fs::path with_files = storage::directory_with_files(directory); !with_files.empty()) return with_files;
+  } catch (const StorageError&) {  // NOLINT(bugprone-empty-catch): whoever reads the files gets the error
+  }
+  return directory;
+}
+
+}  // namespace
+
+Checkpoint Checkpoint::from_directory(fs::path directory) {
+  return Checkpoint(readable(std::move(directory)), nullptr);
+}
 
 Checkpoint Checkpoint::from_directory(CheckpointDirectory&& directory) {
   auto owned = std::make_shared<CheckpointDirectory>(std::move(directory));
@@ -29,7 +44,7 @@ Checkpoint Checkpoint::from_directory(CheckpointDirectory&& directory) {
 }
 
 Checkpoint::Reading Checkpoint::as_directory() const {
-  if (!storage::remote_files(path_)) return Reading(path_);
+  if (fs::path here = storage::directory_with_files(path_); !here.empty()) return Reading(std::move(here));
   std::string path = (fs::temp_directory_path() / "cadre_checkpoint_XXXXXX").string();
   if (::mkdtemp(path.data()) == nullptr) base::throw_storage_error("make the directory", path);
   CheckpointDirectory directory(path);
@@ -39,8 +54,9 @@ Checkpoint::Reading Checkpoint::as_directory() const {
 
 void Checkpoint::to_directory(const fs::path& target) const {
   base::make_directories(target);
-  if (storage::remote_files(path_)) return storage::download_remote(path_, target);
-  base::copy_tree(path_, target);
+  const fs::path here = storage::directory_with_files(path_);
+  if (here.empty()) return storage::download_remote(path_, target);
+  base::copy_tree(here, target);
 }
 
 Reference to_reference(const Checkpoint& checkpoint) { return {"checkpoint", checkpoint.path().string()}; }

@@ -20,7 +20,8 @@ struct RankAssignment {
   std::string run_directory = {};  // path
   worker::GroupPlace place = {};
   std::int64_t attempt = 0;
-  HostFunction function = {};  // not set for a function of the program, which is the assignment's entry
+  std::int64_t generation = 1;  // for the names of reported directories (publish::checkpoint_place)
+  HostFunction function = {};   // not set for a function of the program, which is the assignment's entry
   Config config = {};
   std::string checkpoint = {};  // path of the directory to continue from; empty: start from the beginning
   std::int64_t step = 0;        // step to continue from
@@ -33,6 +34,7 @@ struct RankAssignment {
   Config datasets = {};
   bool sends_metrics = false;      // true: also of other ranks than 0, for callbacks
   bool runs_in_directory = false;  // true if its working directory is the rank's directory
+  bool is_on_node = false;         // true: it may see directories that the controller does not see
 };
 
 Value to_value(const RankAssignment& assignment);

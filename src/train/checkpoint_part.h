@@ -21,10 +21,12 @@ struct CheckpointPart {
     borrowed,  // a directory of the user's: copied, and left alone until the copy is complete
     in_place,  // in the run's directory: becomes the checkpoint without being moved
     promised,  // made by a function that is still running in the rank's worker; in_place when that has returned
+    copying,   // a directory made for this report, into which the rank's worker still copies; ours when that is done
   };
   Kind kind = Kind::ours;
-  Rank rank = 0;               // the reporting rank
-  std::string path = {};       // ours, in_place: relative to the run's directory; borrowed: absolute; promised: empty
+  Rank rank = 0;  // the reporting rank
+  // ours, in_place, copying: relative to the run's directory; borrowed: absolute; promised: empty
+  std::string path = {};
   bool remove_source = false;  // borrowed: remove the directory after the copy
   bool operator==(const CheckpointPart&) const = default;
 };
@@ -40,7 +42,11 @@ struct WantedValidation {
 
 // Returns true if its files become a part of one directory; otherwise the ranks have agreed on that directory.
 inline bool is_merged(const CheckpointPart& part) {
-  return part.kind == CheckpointPart::Kind::ours || part.kind == CheckpointPart::Kind::borrowed;
+  return part.kind != CheckpointPart::Kind::in_place && part.kind != CheckpointPart::Kind::promised;
+}
+// Returns true if its rank's worker has still to finish it.
+inline bool is_awaited(const CheckpointPart& part) {
+  return part.kind == CheckpointPart::Kind::promised || part.kind == CheckpointPart::Kind::copying;
 }
 
 // A checkpoint that a group has reported.

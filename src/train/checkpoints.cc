@@ -17,8 +17,6 @@ using State = PendingCheckpoint::State;
 constexpr checkpoint::OwnerId kRun = 0;
 constexpr double kPauseForSpaceSeconds = 1;
 
-bool is_promised(const CheckpointPart& part) { return part.kind == Kind::promised; }
-
 // Replaces borrowed parts by their copies, which are ours.
 void replace_by_copies(PendingCheckpoint& pending, Actions& actions) {
   for (CheckpointPart& part : pending.reported.parts) {
@@ -53,7 +51,7 @@ CheckpointNumber Checkpoints::report(const GroupReported& report, Actions& actio
 
 // Starts the next step of a checkpoint for which nothing is running.
 void Checkpoints::begin(PendingCheckpoint& pending, Actions& actions) {
-  if (std::ranges::any_of(pending.reported.parts, is_promised)) {
+  if (std::ranges::any_of(pending.reported.parts, is_awaited)) {
     pending.state = State::promised;
   } else if (pending.reported.upload) {
     pending.state = State::uploading;
@@ -120,9 +118,15 @@ std::string Checkpoints::promise_ended(const PromiseEnded& event, Actions& actio
   if (pending == pending_.end()) return {};
   std::vector<CheckpointPart>& parts = pending->reported.parts;
   const auto part = std::ranges::find_if(
-      parts, [&](const CheckpointPart& candidate) { return is_promised(candidate) && candidate.rank == event.rank; });
+      parts, [&](const CheckpointPart& candidate) { return is_awaited(candidate) && candidate.rank == event.rank; });
   if (part == parts.end()) return {};
   if (!event.end.error.empty()) return give_up(pending->number, event.end.error, actions);
+  if (part->kind == Kind::copying) {
+    part->kind = Kind::ours;
+    begin(*pending, actions);
+    return {};
+  }
+  if (event.end.path.empty()) return give_up(pending->number, "its function names no directory", actions);
   const auto other = std::ranges::find(parts, Kind::in_place, &CheckpointPart::kind);
   if (other != parts.end() && other->path != event.end.path)
     return give_up(pending->number,
@@ -156,7 +160,7 @@ std::vector<CommittedCheckpoint> Checkpoints::commit_ready(Actions& actions) {
 std::string Checkpoints::give_up(CheckpointNumber number, const std::string& reason, Actions& actions) {
   const auto found = std::ranges::find(pending_, number, &PendingCheckpoint::number);
   for (const CheckpointPart& part : found->reported.parts) {
-    if (part.kind == Kind::ours) actions.push_back(RemoveDirectory{part.path});
+    if (part.kind == Kind::ours || part.kind == Kind::copying) actions.push_back(RemoveDirectory{part.path});
     if (part.kind == Kind::borrowed) actions.push_back(RemoveDirectory{checkpoint::copy_name(number, part.rank)});
   }
   std::string text =
@@ -243,7 +247,9 @@ PendingCheckpoint* Checkpoints::find(CheckpointNumber number) {
 
 std::string Checkpoints::name_of(CheckpointNumber number) const {
   const auto found = std::ranges::find(pending_, number, &PendingCheckpoint::number);
-  return found == pending_.end() || found->state == State::promised ? "" : found->directory;
+  if (found == pending_.end()) return "";
+  const bool is_unnamed = std::ranges::count(found->reported.parts, Kind::promised, &CheckpointPart::kind) > 0;
+  return is_unnamed ? "" : found->directory;
 }
 
 bool Checkpoints::is_pausing(CheckpointNumber number) const {

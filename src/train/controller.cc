@@ -17,6 +17,7 @@
 #include "resources/gpu_kinds.h"
 #include "resources/gpus.h"
 #include "resources/resource_ledger.h"
+#include "storage/remote_directory.h"
 #include "train/assignment.h"
 #include "train/capacity.h"
 #include "train/journal.h"
@@ -74,7 +75,7 @@ Controller::Controller(const Description& description, fs::path directory, Run& 
 void Controller::recover() {
   // The result files are rewritten completely from the store.
   Recovered recovered =
-      train::recover(store_, run_, directory(), [this](const Event& event, const Actions& actions, double time) {
+      train::recover(store_, run_, work_place(), [this](const Event& event, const Actions& actions, double time) {
         log({.event = event, .time = time, .actions = actions});
         write_urgent_files();
       });
@@ -212,7 +213,7 @@ void Controller::handle(channel::Report report, Rank rank, std::int64_t attempt,
   }
   try {
     PartReport said = part_in(report, rank);
-    if (said.part) check_part(*said.part, directory());
+    if (said.part) check_part(*said.part, work_place().root());
     auto event = barrier_.reported(rank, {report.step, std::move(report.metrics), std::move(said)}, clock_.now());
     if (!event) return;
     if (auto* joined = std::get_if<GroupReported>(&*event)) {
@@ -232,9 +233,9 @@ void Controller::handle(channel::Report report, Rank rank, std::int64_t attempt,
 void Controller::handle(const channel::Notice& notice, Rank rank, std::int64_t attempt, std::vector<Event>& events) {
   const auto end_promise = [&](PromiseEnd end) {
     try {
-      if (end.error.empty()) {
+      if (end.error.empty() && !end.path.empty()) {
         const CheckpointPart part{.kind = CheckpointPart::Kind::in_place, .path = end.path};
-        check_part(part, directory());
+        check_part(part, work_place().root());
         check_together({.parts = {part}}, directory(), run_.checkpoints());
       }
     } catch (const Error& error) {
@@ -287,18 +288,21 @@ void Controller::prepare(const Action& action) {
 // Merges the ranks' parts into one directory: moves the files of the others into the lowest rank's. Part of this may
 // be done already if the transaction is retried or another controller repeats it.
 void Controller::commit(const CommitCheckpoint& checkpoint) {
-  const fs::path first = path_of(checkpoint.from.front());
-  const fs::path committed = path_of(checkpoint.directory);
+  const fs::path first = work_place().reported(checkpoint.from.front());
   checkpoint::CheckpointMetadata metadata{
       .trial_id = "run", .training_iteration = checkpoint.step, .timestamp = std::llround(engine_.wall_seconds())};
   std::error_code unreadable;
-  if (first == committed) {
-    checkpoint::write_metadata(first, metadata);
-  } else if (!fs::is_directory(committed, unreadable)) {
-    for (const std::string& other : checkpoint.from | std::views::drop(1)) merge_into(first, path_of(other));
-    if (!checkpoint::is_name_of_checkpoint(checkpoint.directory)) metadata.directory = checkpoint.directory;
-    checkpoint::write_metadata(first, metadata);
-    checkpoint::commit_directory(directory(), checkpoint.from.front(), checkpoint.directory);
+  if (checkpoint.from.front() == checkpoint.directory) {
+    if (!storage::remote_files(first)) checkpoint::write_metadata(first, metadata);
+    work_place().commit_in_place(checkpoint.directory);
+  } else {
+    if (fs::is_directory(first, unreadable)) {  // otherwise this was done already
+      for (const std::string& other : checkpoint.from | std::views::drop(1))
+        merge_into(first, work_place().reported(other));
+      if (!checkpoint::is_name_of_checkpoint(checkpoint.directory)) metadata.directory = checkpoint.directory;
+      checkpoint::write_metadata(first, metadata);
+    }
+    work_place().commit(checkpoint.from.front(), checkpoint.directory);
   }
   store_.add(store::CheckpointRow{checkpoint.id, 0, checkpoint.step, checkpoint.directory});
 }
@@ -344,7 +348,7 @@ void Controller::upload(const UploadCheckpoint& checkpoint) {
   for (const CheckpointPart& part : checkpoint.parts) {
     const bool borrowed = part.kind == CheckpointPart::Kind::borrowed;
     upload.parts.push_back(
-        {.directory = path_of(part.path),  // an absolute path stays unchanged
+        {.directory = borrowed ? fs::path(part.path) : work_place().reported(part.path),
          .copy = borrowed ? path_of(checkpoint::copy_name(checkpoint.number, part.rank)) : fs::path()});
   }
   uploader_.begin(std::move(upload));
@@ -368,14 +372,14 @@ void Controller::forward(const ForwardResult& result) {
 // Removes directories left by dead ranks. Syncs the store first, because directories to be deleted wait for that.
 void Controller::remove_leftovers() {
   sync();
-  for (std::string& left : leftovers(run_, directory())) file_worker_.remove(std::move(left));
+  for (std::string& left : leftovers(run_, work_place())) file_worker_.remove(std::move(left));
 }
 
 void Controller::launch(const LaunchGroup& group) {
   if (group.attempt > 1) remove_leftovers();
   std::string checkpoint;
   if (!group.checkpoint.empty()) {
-    checkpoint = path_of(group.checkpoint).string();
+    checkpoint = work_place().checkpoint(group.checkpoint).string();
   } else if (const auto beginning = parent_ != nullptr ? parent_->checkpoint() : std::nullopt) {
     checkpoint = beginning->path().string();
   }
@@ -391,13 +395,17 @@ void Controller::launch(const LaunchGroup& group) {
   for (Rank rank = 0; rank < world_size; ++rank) {
     const resources::Place& place = group.places.at(static_cast<std::size_t>(rank));
     const Resources& machine = group.machines.at(place.node);
-    const fs::path own_directory = path_of(directory_of_rank(rank));
-    base::make_own_directory(own_directory);
+    const std::string own_directory = directory_of_rank(rank);
+    patiently([&] {
+      base::make_own_directory(path_of(own_directory));
+      work_place().make_directory(own_directory);
+    });
     const RankAssignment assignment{
         .run_name = directory().filename(),
-        .run_directory = directory().string(),
+        .run_directory = work_place().root().string(),
         .place = place_of(group, rank, nodes),
         .attempt = group.attempt,
+        .generation = work_place().generation(),
         .function = description_.loop.host_function,
         .config = options.train_loop_config,
         .checkpoint = checkpoint,
@@ -411,28 +419,32 @@ void Controller::launch(const LaunchGroup& group) {
         .has_validator = !options.validation.function.name.empty(),
         .datasets = Config(options.datasets),
         .sends_metrics = !callbacks_.empty(),
-        .runs_in_directory = options.run_config.chdir_to_rank_dir};
+        .runs_in_directory = options.run_config.chdir_to_rank_dir,
+        .is_on_node = !nodes.at(0).name.empty()};
     engine_.start(worker_id(rank, group.attempt), {.assignment = {entry_of(description_.loop), to_value(assignment)},
                                                    .node = place.node,
-                                                   .directory = own_directory,
+                                                   .directory = work_place().path_of(own_directory),
                                                    .cpus = resources.cpus});
   }
 }
 
 void Controller::start(const StartValidator& validator) {
   const ValidationConfig& config = description_.options.validation;
-  const fs::path own_directory = directory_of_validator(directory(), validator.checkpoint);
-  base::make_own_directory(own_directory.parent_path());
-  base::make_own_directory(own_directory);
+  const fs::path own_directory = directory_of_validator({}, validator.checkpoint);
+  patiently([&] {
+    base::make_own_directory(path_of(own_directory.parent_path()));
+    base::make_own_directory(path_of(own_directory));
+    work_place().make_directory(own_directory);
+  });
   const bool starts_workers = !config.workers.bundles.empty();
   std::optional<Resources> workers;
   if (starts_workers)
     workers = resources::with_kinds(config.workers.required_resources(), validator.machine, validator.place.gpus);
   const ValidatorAssignment assignment{
       .run_name = directory().filename(),
-      .run_directory = directory().string(),
-      .directory = own_directory.string(),
-      .checkpoint = path_of(validator.checkpoint).string(),
+      .run_directory = work_place().root().string(),
+      .directory = work_place().path_of(own_directory).string(),
+      .checkpoint = work_place().checkpoint(validator.checkpoint).string(),
       .function = validator.wanted.host_function,
       .config = validator.wanted.config,
       .resources = config.resources,
@@ -443,14 +455,15 @@ void Controller::start(const StartValidator& validator) {
   engine_.start(validator_id(validator.id, validator.attempt),
                 {.assignment = {entry_of(validator.wanted), to_value(assignment)},
                  .node = validator.place.node,
-                 .directory = own_directory,
+                 .directory = work_place().path_of(own_directory),
                  .cpus = config.resources.cpus,
                  .starts_workers = starts_workers});
 }
 
 void Controller::answer(const AnswerGroup& answer) {
-  const channel::Answer message{.verdict = answer.stop ? channel::Verdict::stop : channel::Verdict::go_on,
-                                .checkpoint = answer.checkpoint.empty() ? "" : path_of(answer.checkpoint).string()};
+  const channel::Answer message{
+      .verdict = answer.stop ? channel::Verdict::stop : channel::Verdict::go_on,
+      .checkpoint = answer.checkpoint.empty() ? "" : work_place().checkpoint(answer.checkpoint).string()};
   for (const Rank rank : barrier_.take_waiting()) engine_.answer(worker_id(rank, answer.attempt), message);
 }
 
@@ -467,12 +480,22 @@ void Controller::reply_about_checkpoints() {
        questions_.take_replies(run_.checkpoints(), run_.validations(), run_.lack_of_validations(), run_.interrupted(),
                                clock_.last_reading())) {
     message.call = caller.call;
+    if (message.error.empty()) message.content = as_workers_see(message.content);
     try {
       engine_.reply(caller.worker, message);
     } catch (const InvalidArgument& error) {  // the metrics of all checkpoints exceed a message's limit
       engine_.reply(caller.worker, channel::Reply{.error = error.what(), .call = caller.call});
     }
   }
+}
+
+// Returns the entries of a reply with the paths that the checkpoints have below the ranks' run directory.
+Value Controller::as_workers_see(const Value& entries) const {
+  if (!work_place().is_shared()) return entries;
+  std::vector<CheckpointEntry> seen = to_checkpoint_entries(entries);
+  for (CheckpointEntry& entry : seen)
+    entry.directory = work_place().checkpoint(entry.directory).lexically_relative(work_place().root());
+  return to_value(seen);
 }
 
 // Returns the checkpoints that must stay on the local disk: the latest, and those still to be validated. All others

@@ -83,6 +83,7 @@ class Controller final : public control::Turns<Run> {
   void answer(const AnswerGroup& answer);
   void reply(std::vector<worker::KeyValues::Reply> replies);
   void reply_about_checkpoints();
+  Value as_workers_see(const Value& entries) const;
   RunContext context() const;
   void tell_callbacks(const Action& action);
   void say_callback_warnings();

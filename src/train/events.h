@@ -113,7 +113,7 @@ struct UploadFailed {
   std::string reason = {};
   base::TryAgain again = base::TryAgain::never;
 };
-// A function that makes a checkpoint in a rank's worker has returned or failed.
+// What a rank's worker had to finish of a checkpoint is done, or has failed.
 struct PromiseEnded {
   Rank rank = 0;
   std::int64_t attempt = 0;

@@ -13,10 +13,11 @@ namespace cadre::train {
 // The group is formed, and the rank's function is about to be called.
 struct FunctionBegins {};
 
-// A user's function that makes a checkpoint in the background has returned or failed.
+// A user's function that makes a checkpoint in the background has returned or failed; or a copy of the rank's worker is
+// complete, or has failed.
 struct PromiseEnd {
   std::int64_t step = 0;   // the report's
-  std::string path = {};   // relative to the run's directory
+  std::string path = {};   // relative to the run's directory; empty: the part's
   std::string error = {};  // empty: it succeeded
   bool operator==(const PromiseEnd&) const = default;
 };

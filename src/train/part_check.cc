@@ -57,6 +57,7 @@ void check_path(const CheckpointPart& part, const fs::path& run_directory) {
   };
   switch (part.kind) {
     case CheckpointPart::Kind::ours:
+    case CheckpointPart::Kind::copying:
       return require(checkpoint::is_reporting_name(part.path) && part.path.find(',') == std::string::npos &&
                      is_real_directory(run_directory / path));
     case CheckpointPart::Kind::borrowed:

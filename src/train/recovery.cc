@@ -24,11 +24,14 @@ bool is_there(const fs::path& path) {
 
 // Returns true if the files of a pending checkpoint are there, also after a commit that was interrupted after its
 // rename. After a power loss, files that were not synced cannot be trusted.
-bool is_whole(const PendingCheckpoint& pending, const fs::path& directory, bool after_reboot) {
+bool is_whole(const PendingCheckpoint& pending, const control::WorkPlace& work_place, bool after_reboot) {
   if (after_reboot) return false;
-  if (is_there(directory / pending.directory)) return true;
-  return std::ranges::all_of(pending.reported.parts,
-                             [&](const CheckpointPart& part) { return is_there(directory / part.path); });
+  const auto is_there_as_reported = [&](const CheckpointPart& part) {
+    return is_there(work_place.reported(part.path));
+  };
+  if (!std::ranges::all_of(pending.reported.parts, is_there_as_reported)) work_place.finish_commit(pending.directory);
+  if (is_there(work_place.directory() / pending.directory)) return true;
+  return std::ranges::all_of(pending.reported.parts, is_there_as_reported);
 }
 
 // Checks the contents of the latest checkpoint, or of the next older one if that is lost; checks only the sizes of the
@@ -57,7 +60,8 @@ void check_checkpoints(const store::ExperimentStore& store, const Run& run, cons
 
 }  // namespace
 
-std::vector<std::string> leftovers(const Run& run, const fs::path& directory) {
+std::vector<std::string> leftovers(const Run& run, const control::WorkPlace& work_place) {
+  const fs::path& directory = work_place.directory();
   std::set<std::string> needed;
   const checkpoint::CheckpointRegistry& registry = run.checkpoints().registry();
   for (const checkpoint::CheckpointId id : registry.all()) needed.insert(registry.get(id).directory);
@@ -68,7 +72,8 @@ std::vector<std::string> leftovers(const Run& run, const fs::path& directory) {
       needed.insert(checkpoint::copy_name(pending.number, part.rank));  // a thread may be copying to it
     }
   }
-  std::vector<std::string> left;
+  std::vector<std::string> left = work_place.reported_where_published({});
+  std::erase_if(left, [&](const std::string& name) { return needed.contains(name); });
   for (const std::string& name : base::list_directory(directory)) {
     if (needed.contains(name)) continue;
     if (checkpoint::is_name_of_checkpoint(name) || checkpoint::was_to_be_committed(directory / name))
@@ -77,7 +82,9 @@ std::vector<std::string> leftovers(const Run& run, const fs::path& directory) {
   return left;
 }
 
-Recovered recover(store::ExperimentStore& store, Run& run, const fs::path& directory, const Witness& witness) {
+Recovered recover(store::ExperimentStore& store, Run& run, const control::WorkPlace& work_place,
+                  const Witness& witness) {
+  const fs::path& directory = work_place.directory();
   Recovered recovered;
   control::DecisionCheck check;
   Actions actions;
@@ -95,10 +102,13 @@ Recovered recover(store::ExperimentStore& store, Run& run, const fs::path& direc
   }
   if (!store.recovered().empty()) recovered.notes.push_back("Warning: " + store.recovered());
   for (const PendingCheckpoint& pending : run.checkpoints().pending()) {
-    if (!is_whole(pending, directory, store.after_reboot())) recovered.lost_uploads.push_back(pending.number);
+    if (!is_whole(pending, work_place, store.after_reboot())) recovered.lost_uploads.push_back(pending.number);
   }
-  for (const std::string& left : leftovers(run, directory))
-    checkpoint::remove_directory(directory, {left, directory.native()});
+  for (const std::string& left : leftovers(run, work_place)) {
+    const base::InnerPath inner(left, directory.native());
+    checkpoint::remove_directory(directory, inner);
+    work_place.remove_where_published(inner);
+  }
   check_checkpoints(store, run, directory, recovered);
   return recovered;
 }

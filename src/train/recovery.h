@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "control/replay.h"
+#include "control/work_place.h"
 #include "store/experiment_store.h"
 #include "train/run.h"
 
@@ -20,14 +20,14 @@ struct Recovered : control::Recovered {
 
 // Returns the names of checkpoint-like directories in a run's directory that belong to no committed or pending
 // checkpoint: ranks or the controller were about to report, commit or delete them.
-std::vector<std::string> leftovers(const Run& run, const std::filesystem::path& directory);
+std::vector<std::string> leftovers(const Run& run, const control::WorkPlace& work_place);
 
 // Receives an event, its time (seconds since 1970) and the resulting actions.
 using Witness = std::function<void(const Event& event, const Actions& actions, double time)>;
 
 // Replays the recorded events in a new Run. Throws StorageError at the first decision that differs from the recorded
 // one. Removes directories that are not checkpoints of the store.
-Recovered recover(store::ExperimentStore& store, Run& run, const std::filesystem::path& directory,
+Recovered recover(store::ExperimentStore& store, Run& run, const control::WorkPlace& work_place,
                   const Witness& witness);
 
 }  // namespace cadre::train

@@ -18,6 +18,7 @@
 #include "base/value_limits.h"
 #include "cadre/error.h"
 #include "checkpoint/checkpoint_files.h"
+#include "publish/manifest.h"
 #include "storage/remote_directory.h"
 #include "store/checkpoint_access.h"
 #include "store/held_objects.h"
@@ -242,7 +243,9 @@ void Session::report_theirs(const Metrics& metrics, const fs::path& checkpoint, 
   if (remove) {
     if (auto moved = take_over(source)) return report_ours(metrics, *moved, options);
   }
-  if (options.checkpoint_upload_mode == CheckpointUploadMode::async) {
+  const bool is_async = options.checkpoint_upload_mode == CheckpointUploadMode::async;
+  if (is_async && assignment_.is_on_node) return report_copied_here(metrics, source, remove, options);
+  if (is_async) {
     kept_states_.write(source);
     return send(
         metrics,
@@ -258,6 +261,30 @@ void Session::report_theirs(const Metrics& metrics, const fs::path& checkpoint, 
   });
   report_ours(metrics, copy, options);
   if (remove) remove_source(source);
+}
+
+// Copies in a thread of this process: the controller may not see the directory.
+void Session::report_copied_here(const Metrics& metrics, const fs::path& source, bool remove,
+                                 const ReportOptions& options) {
+  kept_states_.write(source);
+  const auto copy = std::make_shared<CheckpointDirectory>(make_checkpoint_directory());
+  const std::int64_t step = step_ + 1;
+  const fs::path target = copy->path();
+  finish_later(
+      [=](PromiseEnd&) {
+        with_retries(step, [&] {
+          // What an earlier try has left; the controller looks for the directory meanwhile.
+          for (const std::string& name : base::list_directory(target)) base::remove_tree(target / name);
+          base::copy_tree(source, target);
+          return Checkpoint::from_directory(target);
+        });
+        if (remove) remove_source(source);
+      },
+      [copy] { copy->release(); });
+  send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::copying, .path = target.filename()},
+                 .waits = false,
+                 .directory = options.checkpoint_dir_name,
+                 .validation = wanted_validation(options)});
 }
 
 void Session::report_in_place(const Metrics& metrics, const fs::path& checkpoint, const ReportOptions& options) {
@@ -292,26 +319,34 @@ void Session::report_by_function(const Metrics& metrics, const Checkpoint& check
     if (remove) remove_source(checkpoint.path());
     return;
   }
-  const auto end = std::make_shared<PromiseEnd>(PromiseEnd{.step = step});
+  finish_later([=](PromiseEnd& end) {
+    end.path = upload();
+    if (remove) remove_source(checkpoint.path());
+  });
+  send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::promised},
+                 .waits = false,
+                 .directory = name,
+                 .validation = wanted_validation(options)});
+}
+
+// Calls `finish`, which finishes the checkpoint of the next report, in another thread, then tells the controller.
+void Session::finish_later(std::function<void(PromiseEnd&)> finish, std::function<void()> has_succeeded) {
+  const auto end = std::make_shared<PromiseEnd>(PromiseEnd{.step = step_ + 1});
   uploads_.begin(
       [=] {
         try {
-          end->path = upload();
+          finish(*end);
         } catch (...) {
           end->error = worker::describe_current_exception();
         }
-        if (remove && end->error.empty()) remove_source(checkpoint.path());
       },
-      [end, &controller = controller_] {
+      [end, has_succeeded = std::move(has_succeeded), &controller = controller_] {
+        if (end->error.empty()) has_succeeded();
         try {
           controller.send(channel::Notice{to_value(Notice(*end))});
         } catch (const channel::ControllerGone&) {  // NOLINT(bugprone-empty-catch): the main thread notices too
         }
       });
-  send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::promised},
-                 .waits = false,
-                 .directory = name,
-                 .validation = wanted_validation(options)});
 }
 
 bool Session::deletes(const fs::path& checkpoint, const ReportOptions& options) const {
@@ -364,9 +399,9 @@ CheckpointDirectory Session::fill(const CheckpointWriter& write) {
 
 CheckpointDirectory Session::make_checkpoint_directory() {
   require_own_thread();
-  const fs::path path =
-      fs::path(assignment_.run_directory) / fmt::format("{}{}_{}", checkpoint::reporting_prefix(assignment_.attempt),
-                                                        assignment_.place.world_rank, directories_made_++);
+  const std::string name = fmt::format("{}{}_{}", checkpoint::reporting_prefix(assignment_.attempt),
+                                       assignment_.place.world_rank, directories_made_++);
+  const fs::path path = fs::path(assignment_.run_directory) / publish::checkpoint_place(name, assignment_.generation);
   if (!base::make_directory(path)) {  // left by an interrupted controller in the same attempt
     base::remove_tree(path);
     base::make_directory(path);

@@ -18,6 +18,7 @@
 #include "train/background_uploads.h"
 #include "train/checkpoint_part.h"
 #include "train/kept_states.h"
+#include "train/notices.h"
 #include "worker/key_value_store.h"
 
 namespace cadre::train {
@@ -65,6 +66,9 @@ class Session {
   static std::optional<WantedValidation> wanted_validation(const ReportOptions& options);
   void report_ours(const Metrics& metrics, CheckpointDirectory& checkpoint, const ReportOptions& options);
   void report_theirs(const Metrics& metrics, const std::filesystem::path& checkpoint, const ReportOptions& options);
+  void report_copied_here(const Metrics& metrics, const std::filesystem::path& source, bool remove,
+                          const ReportOptions& options);
+  void finish_later(std::function<void(PromiseEnd&)> finish, std::function<void()> has_succeeded = [] {});
   void report_in_place(const Metrics& metrics, const std::filesystem::path& checkpoint, const ReportOptions& options);
   void report_by_function(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options);
   void send(const Metrics& metrics, const PartReport& said, CheckpointDirectory* ours = nullptr);

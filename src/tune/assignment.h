@@ -18,7 +18,8 @@ struct TrialAssignment {
   std::string trial_name = {};
   std::string trial_directory = {};  // path
   std::int64_t attempt = 0;
-  HostFunction function = {};  // not set for a function of the program, which is the assignment's entry
+  std::int64_t generation = 1;  // for the names of reported directories (publish::checkpoint_place)
+  HostFunction function = {};   // not set for a function of the program, which is the assignment's entry
   Config config = {};
   Config parameters = {};           // of the trainable, the same for all trials
   std::string metric = {};          // of the TuneConfig; may be empty

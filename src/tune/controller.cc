@@ -98,7 +98,7 @@ Controller::Controller(Setting setting, Experiment& experiment, RunningTime& run
 
 void Controller::recover() {
   Recovered recovered =
-      tune::recover(store_, snapshots_, {experiment_, files_, running_time_}, directory(), setting_.allow_divergence);
+      tune::recover(store_, snapshots_, {experiment_, files_, running_time_}, work_place(), setting_.allow_divergence);
   continue_from(recovered);
   callbacks_.load_state(store_.callback_states());
   lost_checkpoints_ = std::move(recovered.lost_checkpoints);
@@ -141,7 +141,7 @@ Event Controller::checked(Event event) {
   const auto* result = std::get_if<ResultReported>(&event);
   if (result == nullptr || result->report.checkpoint.empty()) return event;
   const std::string& name = result->report.checkpoint;
-  const fs::path directory = path_of(experiment_.trials().at(result->trial).directory);
+  const fs::path directory = work_place().path_of(experiment_.trials().at(result->trial).directory);
   std::error_code unusable;  // a name may be too long for any file
   if (checkpoint::is_reporting_name(name) && fs::is_directory(fs::symlink_status(directory / name, unusable)))
     return event;
@@ -181,12 +181,13 @@ std::int64_t Controller::record(const Step& step) { return tune::record(store_, 
 
 void Controller::prepare(const Action& action) {
   if (const auto* save = std::get_if<SaveTrial>(&action)) {
-    control::write_objects(
-        directory(),
-        control::held_objects(control::object_uses(save->config.value())));  // drawn or explored values
+    const std::vector<ObjectRef> objects =
+        control::held_objects(control::object_uses(save->config.value()));  // drawn or explored values
+    control::write_objects(directory(), objects);
+    if (work_place().is_shared()) control::write_objects(work_place().root(), objects);
     store_.put(to_row(*save));
   } else if (const auto* checkpoint = std::get_if<CommitCheckpoint>(&action)) {
-    checkpoint::commit_directory(directory(), checkpoint->from, checkpoint->directory);
+    work_place().commit(checkpoint->from, checkpoint->directory);
     store_.add(store::CheckpointRow{checkpoint->id, checkpoint->trial, checkpoint->step, checkpoint->directory});
   }
 }
@@ -202,7 +203,7 @@ bool Controller::must_be_synced(const Action& action) const {
 void Controller::answer(const Action& action) {
   const auto* answer = std::get_if<AnswerReport>(&action);
   if (answer == nullptr) return;
-  const fs::path checkpoint = answer->checkpoint.empty() ? fs::path() : path_of(answer->checkpoint);
+  const fs::path checkpoint = answer->checkpoint.empty() ? fs::path() : work_place().checkpoint(answer->checkpoint);
   const Value changed =
       answer->needs ? cadre::to_stored(ChangedResources{answer->needs->total, answer->needs->own_cpus}) : Value();
   engine_.answer(worker_id(answer->trial, answer->attempt), {answer->verdict, checkpoint.string(), changed});
@@ -242,7 +243,6 @@ void Controller::turn_ends(const std::vector<Step>& turn) {
 
 TrialAssignment Controller::assignment_of(const Launch& launch) const {
   const Trial& trial = experiment_.trials().at(launch.trial);
-  const fs::path directory = path_of(trial.directory);
   const CheckpointConfig& checkpoints = setting_.options.run_config.checkpoint_config;
   std::optional<Resources> workers = launch.needs.of_workers;
   if (workers) workers = resources::with_kinds(std::move(*workers), launch.machine, launch.place.gpus);
@@ -250,13 +250,14 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
           .trial = trial.index,
           .trial_id = trial.id,
           .trial_name = setting_.trainable.name + "_" + trial.id,
-          .trial_directory = directory.string(),
+          .trial_directory = work_place().path_of(trial.directory).string(),
           .attempt = launch.attempt,
+          .generation = work_place().generation(),
           .function = setting_.trainable.host_function,
           .config = launch.config,
           .parameters = setting_.trainable.parameters,
           .metric = setting_.options.tune_config.metric.name,
-          .checkpoint = launch.checkpoint.empty() ? "" : path_of(launch.checkpoint).string(),
+          .checkpoint = launch.checkpoint.empty() ? "" : work_place().checkpoint(launch.checkpoint).string(),
           .checkpoint_metrics = launch.checkpoint_metrics,
           .step = launch.step,
           .seed = static_cast<std::int64_t>(setting_.options.tune_config.seed),
@@ -273,10 +274,11 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
 void Controller::launch(const Launch& launch) {
   const Trial& trial = experiment_.trials().at(launch.trial);
   if (launch.attempt == 1 && files_.found_directory_of(launch.trial)) remove_forgotten_checkpoints(trial);
+  patiently([&] { work_place().make_directory(trial.directory); });
   engine_.start(worker_id(launch.trial, launch.attempt),
                 {.assignment = {entry_of(setting_.trainable), to_value(assignment_of(launch))},
                  .node = launch.place.node,
-                 .directory = path_of(trial.directory),
+                 .directory = work_place().path_of(trial.directory),
                  .cpus = launch.needs.own_cpus,
                  .memory_bytes = setting_.options.run_config.limits.memory_bytes,
                  .starts_workers = launch.needs.of_workers.has_value()});
@@ -301,9 +303,10 @@ void Controller::take_over(const TakeOver& take_over) {
 void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
   if (ended.exit.kind == engine::Exit::Kind::code && ended.exit.value == 0) return;
   const fs::path trial = experiment_.trials().at(ended.trial).directory;
-  if (!fs::is_directory(path_of(trial))) return;
+  const fs::path directory = work_place().path_of(trial);
+  if (!fs::is_directory(directory)) return;
   const std::string prefix = checkpoint::reporting_prefix(ended.attempt);
-  for (const std::string& name : base::list_directory(path_of(trial))) {
+  for (const std::string& name : base::list_directory(directory)) {
     if (name.starts_with(prefix)) file_worker_.remove(trial / name);
   }
 }

@@ -99,8 +99,9 @@ void EventFeeder::take(const Action& action, double time) {
 
 class Recovery {
  public:
-  Recovery(store::ExperimentStore& store, Snapshots& snapshots, const Snapshots::Subject& subject, fs::path directory)
-      : store_(store), snapshots_(snapshots), subject_(subject), directory_(std::move(directory)) {}
+  Recovery(store::ExperimentStore& store, Snapshots& snapshots, const Snapshots::Subject& subject,
+           const control::WorkPlace& work_place)
+      : store_(store), snapshots_(snapshots), subject_(subject), work_place_(work_place) {}
 
   Recovered run(bool allow_divergence);
 
@@ -113,7 +114,8 @@ class Recovery {
   store::ExperimentStore& store_;
   Snapshots& snapshots_;
   const Snapshots::Subject& subject_;
-  fs::path directory_;
+  const control::WorkPlace& work_place_;
+  const fs::path& directory_ = work_place_.directory();
   // Trials whose directories may contain leftovers.
   std::set<TrialIndex> untidy_;
   Recovered recovered_;
@@ -187,11 +189,15 @@ void Recovery::remove_leftovers(const std::vector<std::string>& deletions) {
   for (const checkpoint::CheckpointId id : registry.all()) listed.insert(registry.get(id).directory);
   // Removed at once, not by the file worker: a name may be used again as soon as trials run.
   const auto remove = [&](const std::string& directory) {
-    if (!listed.contains(directory)) checkpoint::remove_directory(directory_, {directory, "the experiment's store"});
+    if (listed.contains(directory)) return;
+    const base::InnerPath inner(directory, "the experiment's store");
+    checkpoint::remove_directory(directory_, inner);
+    work_place_.remove_where_published(inner);
   };
   std::ranges::for_each(deletions, remove);
   for (const TrialIndex index : std::exchange(untidy_, {})) {
     const std::string& trial = subject_.experiment.trials().at(index).directory;
+    for (const std::string& name : work_place_.reported_where_published(trial)) remove(trial + "/" + name);
     if (!fs::exists(directory_ / trial)) continue;
     for (const std::string& name : base::list_directory(directory_ / trial)) {
       if (checkpoint::is_name_of_checkpoint(name)) remove(trial + "/" + name);
@@ -234,8 +240,8 @@ void Recovery::check_checkpoints() {
 }  // namespace
 
 Recovered recover(store::ExperimentStore& store, Snapshots& snapshots, const Snapshots::Subject& subject,
-                  const fs::path& directory, bool allow_divergence) {
-  return Recovery(store, snapshots, subject, directory).run(allow_divergence);
+                  const control::WorkPlace& work_place, bool allow_divergence) {
+  return Recovery(store, snapshots, subject, work_place).run(allow_divergence);
 }
 
 }  // namespace cadre::tune

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "control/replay.h"
+#include "control/work_place.h"
 #include "store/experiment_store.h"
 #include "tune/experiment.h"
 #include "tune/loggers/result_files.h"
@@ -23,8 +23,8 @@ struct Recovered : control::Recovered {
 // Loads the last snapshot and feeds the experiment the events recorded after it, or all events if there is no usable
 // snapshot. Everything in `subject` must be new. Every decision must match the recorded one: the first that does not
 // throws StorageError, unless `allow_divergence` makes the new decisions from there on replace the recorded ones.
-// Removes directories that look like checkpoints but are not in the store. `directory` is the experiment's.
+// Removes directories that look like checkpoints but are not in the store.
 Recovered recover(store::ExperimentStore& store, Snapshots& snapshots, const Snapshots::Subject& subject,
-                  const std::filesystem::path& directory, bool allow_divergence);
+                  const control::WorkPlace& work_place, bool allow_divergence);
 
 }  // namespace cadre::tune

@@ -18,6 +18,7 @@
 #include "cadre/error.h"
 #include "cadre/tune/trainable.h"
 #include "checkpoint/checkpoint_files.h"
+#include "publish/manifest.h"
 #include "storage/remote_directory.h"
 #include "store/checkpoint_access.h"
 #include "store/held_objects.h"
@@ -237,8 +238,8 @@ Metrics Session::complete(const Metrics& metrics, Progress& progress) const {
 
 CheckpointDirectory Session::make_checkpoint_directory() {
   require_own_thread();
-  const fs::path path = fs::path(assignment_.trial_directory) /
-                        (checkpoint::reporting_prefix(assignment_.attempt) + std::to_string(directories_made_++));
+  const std::string name = checkpoint::reporting_prefix(assignment_.attempt) + std::to_string(directories_made_++);
+  const fs::path path = fs::path(assignment_.trial_directory) / publish::checkpoint_place(name, assignment_.generation);
   if (!base::make_directory(path)) {  // left by a controller that was interrupted in the same attempt
     base::remove_tree(path);
     base::make_directory(path);

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "cadre/error.h"
+#include "storage/remote_directory.h"
 
 namespace cadre::view {
 namespace fs = std::filesystem;
@@ -78,7 +79,7 @@ std::string WorkerOutput::read(Tail& tail) {
   const std::uint64_t size = size_of(tail.path);
   if (size < tail.offset) tail.offset = size;  // it was truncated; its new part is unknown
   if (size == tail.offset) return {};
-  const auto file = base::ReadableFile::open(tail.path, base::ReadableFile::Links::refuse);
+  const auto file = base::ReadableFile::open(storage::readable_file(tail.path), base::ReadableFile::Links::refuse);
   if (!file) return {};
   const bool too_much = size - tail.offset > kMostBytes;
   const std::uint64_t from = too_much ? size - kMostBytes : tail.offset;

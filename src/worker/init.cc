@@ -21,7 +21,6 @@
 #include "resources/gpus.h"
 #include "resources/machine_labels.h"
 #include "resources/resource_ledger.h"
-#include "store/experiment_lock.h"
 #include "worker/cluster.h"
 #include "worker/entries.h"
 #include "worker/host.h"
@@ -216,11 +215,10 @@ void shutdown() {
 
 namespace worker {
 
-std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& directory) {
+std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& directory,
+                                                 const std::vector<std::filesystem::path>& marks) {
   Process& process = initialised_process();
-  if (process.cluster)
-    return std::make_unique<engine::cluster::Lease>(nodes_of(process, directory), directory,
-                                                    directory.empty() ? "" : store::ExperimentLock::kFileName);
+  if (process.cluster) return std::make_unique<engine::cluster::Lease>(nodes_of(process, directory), directory, marks);
   return std::make_unique<engine::local::LocalEngine>(*process.server, process.resources);
 }
 

@@ -16,8 +16,10 @@ namespace cadre::worker {
 //
 // With a cluster waits for its nodes; throws Interrupted after a signal to end meanwhile. `directory`: that of the run,
 // whose lock this process holds, so that the process that continues the run if this one is killed finds them; empty:
-// nobody finds them.
-std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& directory = {});
+// nobody finds them. `marks`: a file in each directory in which the run's workers can work, best first, that belongs to
+// this run only: the nodes must all see one of them (engine::Engine::directory_of_workers). None: they need not.
+std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& directory = {},
+                                                 const std::vector<std::filesystem::path>& marks = {});
 
 // Returns an engine for a run that has ended, which starts no worker: no nodes are requested for it. Throws EngineError
 // as above, but not for another engine in use.

@@ -314,8 +314,10 @@ class World {
     if (!run_->is_present(attempt)) return stop(worker);
     worker.waits = true;
     PartReport said = part_of(rank, worker);
-    if (said.part && said.part->kind == CheckpointPart::Kind::promised)
-      worker.promises.push_back({.step = worker.step, .path = in_place_name(worker.step)});
+    if (said.part && is_awaited(*said.part)) {
+      const bool is_named = said.part->kind == CheckpointPart::Kind::promised;
+      worker.promises.push_back({.step = worker.step, .path = is_named ? in_place_name(worker.step) : ""});
+    }
     take(barrier_.reported(rank, {worker.step, {{"step", worker.step}}, std::move(said)}, {}));
   }
 
@@ -348,6 +350,7 @@ class World {
       part.remove_source = random_() % 2 == 0;
       users_.insert(part.path);
     } else {
+      if (random_() % 3 == 0) part.kind = Kind::copying;
       part.path = ".reporting_" + std::to_string(++directories_made_);
       parts_.insert(part.path);
     }

@@ -462,22 +462,25 @@ TEST_F(ClusterEngineTest, ANodeThatDrainsIsAskedForAgainAtOnceAndOnce) {
 TEST_F(ClusterEngineTest, OnlyNodesAreUsedThatSeeTheDirectoryOfTheRun) {
   const std::filesystem::path here = directories.make_directory() / "mark";
   std::ofstream(here) << "of this run";
-  nodes.engine->use_nodes_that_see(here);
+  EXPECT_EQ(nodes.engine->use_nodes_that_see({here}), here);
   const WorkerId worker = start(0, many_reports(10));
   ASSERT_TRUE(heard.until_all_exited());
   EXPECT_EQ(heard[worker].reports.size(), 10U);
-  EXPECT_THROW(nodes.engine->use_nodes_that_see("/nowhere/mark"), StorageError);
+  EXPECT_THROW(nodes.engine->use_nodes_that_see({"/nowhere/mark"}), StorageError);
   // Each process has a file of its own there.
-  EXPECT_THAT([&] { nodes.engine->use_nodes_that_see("/proc/self/stat"); },
+  EXPECT_THAT([&] { nodes.engine->use_nodes_that_see({"/proc/self/stat", "/proc/self/status"}); },
               ::testing::ThrowsMessage<EngineError>(AllOf(HasSubstr("the run's directory /proc/self is not seen"),
-                                                          HasSubstr(" (another one is there), "))));
+                                                          HasSubstr(" (another one is there), "),
+                                                          HasSubstr("; nor is /proc/self, where it is published: "))));
+  EXPECT_EQ(nodes.engine->use_nodes_that_see({"/proc/self/stat", here}), here) << "the first that all of them see";
+  EXPECT_EQ(nodes.engine->use_nodes_that_see({here, "/proc/self/stat"}), here);
   nodes.engine->use_nodes_that_see({});
 }
 
 TEST_F(ClusterEngineTest, ANodeThatJoinsAndDoesNotSeeTheDirectoryIsGivenBack) {
   const std::filesystem::path here = directories.make_directory() / "mark";
   std::ofstream(here) << "of this run";
-  nodes.engine->use_nodes_that_see(here);
+  nodes.engine->use_nodes_that_see({here});
   std::filesystem::remove(here);
   ::kill(agent(0), SIGKILL);
   ASSERT_TRUE(heard.until([this] { return !heard.left.empty(); }));
@@ -800,7 +803,7 @@ TEST_F(ClusterEngineTest, ASignalInterruptsAlsoWhileNodesAreAskedWhatTheySee) {
   const pid_t stopped = agent(0);
   ::kill(stopped, SIGSTOP);
   const std::jthread signal = interrupt_soon();
-  EXPECT_THROW(nodes.engine->use_nodes_that_see(here), Interrupted);
+  EXPECT_THROW(nodes.engine->use_nodes_that_see({here}), Interrupted);
   ::kill(stopped, SIGCONT);
   nodes.engine->use_nodes_that_see({});
 }

@@ -51,7 +51,7 @@ class FileWorkerTest : public ::testing::Test {
   std::mutex mutex_;
   std::condition_variable woken_;
   std::vector<Clock::time_point> wakes_;
-  FileWorker worker_{directory_.path(), [this] { wake(); }};
+  FileWorker worker_{directory_.path(), {}, [this] { wake(); }};
 };
 
 TEST_F(FileWorkerTest, EveryCheckpointHasItsOwnDelayAndIsToldWhenItIsSealed) {
@@ -134,7 +134,7 @@ TEST(FileWorkerEnd, TriesADeletionThatFailedOnceMore) {
   const std::filesystem::path trial = directory / "trial";
   std::filesystem::create_symlink(trial, trial);  // a loop: nothing in it can be read
   {
-    FileWorker worker(directory.path(), [] {});
+    FileWorker worker(directory.path(), {}, [] {});
     worker.remove("trial/checkpoint");
     while (worker.take_errors().empty()) std::this_thread::yield();
     EXPECT_THAT(worker.deletions(), ElementsAre("trial/checkpoint"));

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,6 +19,7 @@
 
 #include "publish/lease.h"
 #include "publish/manifest.h"
+#include "storage/remote_directory.h"
 #include "storage/storage.h"
 #include "store/experiment_store.h"
 #include "support/temporary_directory.h"
@@ -94,11 +96,12 @@ class PublisherTest : public testing::Test {
   }
   storage::Uri uri() const { return {.scheme = "file", .location = (directory_ / "published").string()}; }
 
-  void start() {
+  void start(std::optional<std::set<std::string>> leftovers = {}) {
     publisher_.emplace(Publisher::Setting{.directory = experiment_,
                                           .uri = uri(),
                                           .storage = storage_,
                                           .lease = take_lease(),
+                                          .leftovers = std::move(leftovers),
                                           .interval = std::chrono::milliseconds(1)});
   }
   void add_checkpoint(std::int64_t id, const std::string& directory) {
@@ -163,6 +166,45 @@ TEST_F(PublisherTest, LeavesACheckpointThatIsToBeRemovedToItsRemoval) {
   EXPECT_TRUE(is_local("trial/checkpoint_000000"));
   EXPECT_THAT(publisher_->removals(), testing::ElementsAre("trial/checkpoint_000000"));
   publisher_.reset();  // it calls a function of this test
+}
+
+TEST_F(PublisherTest, PublishesWhatWorkersHaveWrittenWithoutAnUpload) {
+  const fs::path place = directory_ / "published/trial/checkpoint_000000";
+  fs::create_directories(place);
+  std::ofstream(place / "model") << "weights";
+  storage::write_published_to(experiment_, uri());
+  storage::make_remote(experiment_ / "trial/checkpoint_000000", {.files = {{"model", Dict{{"size", 7}}}}});
+  store_.add(store::CheckpointRow{.id = 0, .directory = "trial/checkpoint_000000"});
+  store_.commit();
+  std::atomic<bool> is_uploaded = false;
+  storage_->before_upload = [&](const std::string& name) { is_uploaded = is_uploaded || name.ends_with("model"); };
+  start(std::set<std::string>());
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  EXPECT_FALSE(is_uploaded);
+  const auto remote = storage::remote_files(experiment_ / "trial/checkpoint_000000");
+  EXPECT_TRUE(Config(remote->files).contains("model/xxh3")) << "it is sealed before it is published";
+
+  store_.remove_checkpoint(0);
+  store_.commit();
+  EXPECT_TRUE(publisher_->takes_over_removal("trial/checkpoint_000000")) << "what is published lists it";
+  EXPECT_TRUE(eventually([&] { return !is_there("trial/checkpoint_000000/model"); }));
+  EXPECT_TRUE(eventually([&] { return publisher_->removals().empty(); }));
+  EXPECT_TRUE(eventually([&] { return !publisher_->takes_over_removal("trial/checkpoint_000001"); }))
+      << "it was never published";
+  publisher_.reset();  // it calls a function of this test
+}
+
+TEST_F(PublisherTest, RemovesOnlyWhatWasLeftOverBeforeWorkersBegan) {
+  for (const char* name : {"z/checkpoint_000001/model", "z/checkpoint_000002/model", "z/.reporting_1_0/model"})
+    storage_->write(name, "weights");
+  EXPECT_THAT(published_names(*storage_), testing::ElementsAre("z/checkpoint_000001", "z/checkpoint_000002"));
+  store_.add(store::ResultRow{.trial = 0, .metrics = "{}"});
+  store_.commit();
+  start(std::set<std::string>{"z/checkpoint_000001"});
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  ASSERT_TRUE(eventually([&] { return !is_there("z/checkpoint_000001/model"); }));
+  EXPECT_TRUE(is_there("z/checkpoint_000002/model"));
+  EXPECT_TRUE(is_there("z/.reporting_1_0/model"));
 }
 
 // A publisher that sleeps at a chosen moment, for so long that a successor takes over.

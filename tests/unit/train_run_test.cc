@@ -654,6 +654,46 @@ TEST(TrainRun, AnInterruptedValidationBeginsAnewWithTheNextController) {
 
 // ---- Directories
 
+TEST(TrainRun, ACopyThatARanksWorkerMakesIsCommittedWhenAllAreComplete) {
+  Driver driver(workers(2));
+  driver.began();
+  using Kind = CheckpointPart::Kind;
+  const auto report = [&](std::int64_t step, const std::string& name) {
+    GroupReported event{.attempt = 1, .step = step};
+    event.checkpoint = {.parts = {{.kind = Kind::copying, .rank = 0, .path = name + "_0"},
+                                  {.kind = Kind::copying, .rank = 1, .path = name + "_1"}},
+                        .waits = false};
+    driver.feed(event);
+  };
+  driver.feed(PromiseEnded{0, 1, {.step = 1}});  // it comes before the last rank reports
+  report(1, ".reporting_a");
+  EXPECT_THAT(driver.all<AnswerGroup>(), SizeIs(1));
+  EXPECT_THAT(driver.committed(), IsEmpty());
+  EXPECT_EQ(driver.run().checkpoints().name_of(0), "checkpoint_000000") << "no function chooses it";
+  driver.feed(PromiseEnded{1, 1, {.step = 1}});
+  ASSERT_THAT(driver.committed(), ElementsAre("checkpoint_000000"));
+  EXPECT_THAT(driver.all<CommitCheckpoint>()[0]->from, ElementsAre(".reporting_a_0", ".reporting_a_1"));
+
+  report(2, ".reporting_b");
+  driver.feed(PromiseEnded{0, 1, {.step = 2}});
+  driver.feed(PromiseEnded{1, 1, {.step = 2, .error = "the disk is gone"}});
+  EXPECT_THAT(driver.committed(), IsEmpty());
+  std::vector<std::string> removed;
+  for (const auto* left : driver.all<RemoveDirectory>()) removed.push_back(left->path);
+  EXPECT_THAT(removed, ElementsAre(".reporting_b_0", ".reporting_b_1"));
+}
+
+TEST(TrainRun, AFunctionThatNamesNoDirectoryHasFailed) {
+  Driver driver(workers(1));
+  driver.began();
+  GroupReported event{.attempt = 1, .step = 1};
+  event.checkpoint = {.parts = {{.kind = CheckpointPart::Kind::promised}}, .waits = false};
+  driver.feed(event);
+  driver.feed(PromiseEnded{0, 1, {.step = 1}});
+  EXPECT_THAT(driver.committed(), IsEmpty());
+  EXPECT_THAT(driver.run().checkpoints().pending(), IsEmpty());
+}
+
 TEST(TrainRun, ACopyThatIsBeingMadeIsNoLeftover) {
   TrainerOptions options;
   options.run_config.failure_config.max_failures = 1;
@@ -667,9 +707,10 @@ TEST(TrainRun, ACopyThatIsBeingMadeIsNoLeftover) {
   for (const char* name : {".reporting_copy_0_0", ".reporting_copy_1_0", ".reporting_1_2", "checkpoint_000000"})
     base::make_directory(directory / name);
   driver.ended(0, kKilled);  // the group begins again while its checkpoint is copied
-  EXPECT_THAT(leftovers(driver.run(), directory.path()), UnorderedElementsAre(".reporting_copy_1_0", ".reporting_1_2"));
+  EXPECT_THAT(leftovers(driver.run(), {directory.path(), {}, {}}),
+              UnorderedElementsAre(".reporting_copy_1_0", ".reporting_1_2"));
   driver.feed(CheckpointUploaded{0});
-  EXPECT_THAT(leftovers(driver.run(), directory.path()),
+  EXPECT_THAT(leftovers(driver.run(), {directory.path(), {}, {}}),
               UnorderedElementsAre(".reporting_copy_0_0", ".reporting_copy_1_0", ".reporting_1_2"));
 }
 

@@ -331,14 +331,15 @@ std::vector<WaitingNodes> ClusterEngine::waiting() const {
 
 // ---- What nodes see
 
-void ClusterEngine::use_nodes_that_see(const std::filesystem::path& file) {
-  seen_file_ = file;
+std::filesystem::path ClusterEngine::use_nodes_that_see(const std::vector<std::filesystem::path>& files) {
+  marks_.clear();
   for (auto& [id, member] : members_) member.is_announced = true;  // also if the call before has thrown
-  if (file.empty()) return;
-  seen_checksum_ = base::checksum_of(base::read_file(file).substr(0, max_seen_bytes));
+  if (files.empty()) return {};
+  for (const std::filesystem::path& file : files)
+    marks_.push_back({file, base::checksum_of(base::read_file(file).substr(0, max_seen_bytes))});
   for (auto& [id, member] : members_) look(member);
-  const auto is_awaited = [](const auto& entry) {
-    return entry.second.link->is_connected() && !entry.second.blindness;
+  const auto is_awaited = [this](const auto& entry) {
+    return entry.second.link->is_connected() && !has_looked(entry.second);
   };
   is_looking_ = true;
   const Interrupts interrupts(*this);  // a node may not answer for a while
@@ -347,38 +348,66 @@ void ClusterEngine::use_nodes_that_see(const std::filesystem::path& file) {
     turn(until - Clock::now());
   is_looking_ = false;
   if (interrupts.signal() != 0) throw Interrupted("interrupted while nodes were asked what they see");
-  std::string blind;
-  for (auto& [id, member] : members_) {
-    member.is_announced = true;
-    if (!member.blindness.value_or("").empty())
-      blind += fmt::format("{}{} ({})", blind.empty() ? "" : ", ", member.node.name, *member.blindness);
-  }
+  for (auto& [id, member] : members_) member.is_announced = true;
   events_.clear();  // these nodes are there from the beginning
-  if (blind.empty()) return;
-  throw EngineError(fmt::format(
-      "the run's directory {} is not seen by all nodes: {}. They must see it under this path, as on a disk of "
-      "this machine that they mount",
-      file.parent_path().string(), blind));
+  choose_mark();
+  return marks_.front().file;
+}
+
+void ClusterEngine::choose_mark() {
+  const auto is_seen_by_all = [this](const Mark& mark) { return blind_to(mark).empty(); };
+  if (const auto seen = std::ranges::find_if(marks_, is_seen_by_all); seen != marks_.end()) {
+    marks_ = {Mark(*seen)};
+    return;
+  }
+  std::string text;
+  for (const Mark& mark : marks_) {
+    const std::string directory = mark.file.parent_path().string();
+    text += text.empty() ? fmt::format("the run's directory {} is not seen by all nodes: {}", directory, blind_to(mark))
+                         : fmt::format("; nor is {}, where it is published: {}", directory, blind_to(mark));
+  }
+  throw EngineError(text +
+                    ". All of them must see it under the same path: set storage_path to a directory on a file "
+                    "system that they share");
+}
+
+// Returns the nodes that do not see a file, with their reasons.
+std::string ClusterEngine::blind_to(const Mark& mark) const {
+  std::string blind;
+  for (const auto& [id, member] : members_) {
+    const auto said = member.blindness.find(mark.file);
+    if (said != member.blindness.end() && !said->second.empty())
+      blind += fmt::format("{}{} ({})", blind.empty() ? "" : ", ", member.node.name, said->second);
+  }
+  return blind;
 }
 
 void ClusterEngine::look(Member& member) {
-  member.blindness.reset();
-  encode(Look{seen_file_.string()}, bytes_);
-  member.link->send(channel::Lane::control, bytes_);
+  member.blindness.clear();
+  for (const Mark& mark : marks_) {
+    encode(Look{mark.file.string()}, bytes_);
+    member.link->send(channel::Lane::control, bytes_);
+  }
+}
+
+bool ClusterEngine::has_looked(const Member& member) const {
+  return std::ranges::all_of(marks_, [&](const Mark& mark) { return member.blindness.contains(mark.file); });
 }
 
 void ClusterEngine::take(Member& member, const Saw& saw) {
-  if (saw.file != seen_file_) return;
-  member.blindness = !saw.fault.empty() ? saw.fault : saw.checksum == seen_checksum_ ? "" : "another one is there";
+  const auto mark = std::ranges::find(marks_, std::filesystem::path(saw.file), &Mark::file);
+  if (mark == marks_.end()) return;
+  std::string& blindness = member.blindness[mark->file];
+  blindness = !saw.fault.empty() ? saw.fault : saw.checksum == mark->checksum ? "" : "another one is there";
   if (is_looking_) return;
-  if (!member.blindness->empty()) return dismiss_blind(member);
+  if (!blindness.empty()) return dismiss_blind(member, *mark);
   if (!std::exchange(member.is_announced, true)) events_.emplace_back(NodeJoined{member.node});
 }
 
 // Another one in its place would see as little.
-void ClusterEngine::dismiss_blind(Member& member) {
+void ClusterEngine::dismiss_blind(Member& member, const Mark& mark) {
   std::fprintf(stderr, "cadre: node %s is given back: it does not see %s: %s\n", member.node.name.c_str(),
-               seen_file_.parent_path().c_str(), member.blindness->c_str());
+               mark.file.parent_path().c_str(), member.blindness.at(mark.file).c_str());
   requests_.forget(member.place());
   if (member.is_announced)
     events_.emplace_back(NodeDraining{member.node.id, {}, "it does not see the run's directory"});
@@ -591,7 +620,7 @@ void ClusterEngine::admit(Visitor visitor, const Hello& hello) {
   if (member == nullptr) {
     member = &join(hello);
     member->node.address = address;
-    if (seen_file_.empty()) {
+    if (marks_.empty()) {
       events_.emplace_back(NodeJoined{member->node});
     } else {
       member->is_announced = false;

@@ -86,10 +86,11 @@ class ClusterEngine final : public Engine {
   // Keeps the nodes in the directory of the run that has claimed them, whose lock this process holds, and in no other;
   // empty: in none. Does nothing for an engine that was made without a directory.
   void keep_in(const std::filesystem::path& directory);
-  // From now on, only nodes are used that see this file, with what it holds here: it lies in the run's directory, and
-  // belongs to this run only. Empty: any node. Those that join later and do not see it are given back, with a message.
-  // Throws EngineError, naming the nodes that do not, StorageError, and Interrupted after a signal to end.
-  void use_nodes_that_see(const std::filesystem::path& file);
+  // From now on, only nodes are used that see the first of these files that all present ones see, with what it holds
+  // here; returns that file. Each lies in a directory in which the run can work, and belongs to this run only. None of
+  // them: any node is used. Nodes that join later and do not see it are given back, with a message. Throws EngineError,
+  // naming the nodes that do not see a file, StorageError, and Interrupted after a signal to end.
+  std::filesystem::path use_nodes_that_see(const std::vector<std::filesystem::path>& files);
   // Kills all workers and waits until they have ended, at most ten seconds. Drops their events.
   void end_workers();
 
@@ -108,16 +109,21 @@ class ClusterEngine final : public Engine {
     std::unique_ptr<channel::Link> link;
     std::set<WorkerId> workers = {};  // those that have not ended
     TimePoint joined = {};
-    bool has_ended = false;                     // true: the provider says so
-    bool is_end_certain = false;                // see AgentEnded
-    bool is_draining = false;                   // true: it leaves when no worker is left
-    bool is_dismissed = false;                  // true: it was told to leave
-    bool is_announced = true;                   // false: nobody knows of it yet
-    std::optional<std::string> blindness = {};  // why it does not see seen_file_; "": it does; empty: it has not said
+    bool has_ended = false;                                       // true: the provider says so
+    bool is_end_certain = false;                                  // see AgentEnded
+    bool is_draining = false;                                     // true: it leaves when no worker is left
+    bool is_dismissed = false;                                    // true: it was told to leave
+    bool is_announced = true;                                     // false: nobody knows of it yet
+    std::map<std::filesystem::path, std::string> blindness = {};  // why it does not see a mark; "": it does
     bool is_asked_about = false;  // true: since its connection broke, the provider was asked what became of it
     // When it was to be drained as the provider was asked for its time limit again.
     std::optional<TimePoint> asked_for_limit = {};
     Place place() const { return {hello.request, hello.ordinal}; }
+  };
+  // A file that nodes must see, and what it holds.
+  struct Mark {
+    std::filesystem::path file;
+    std::uint64_t checksum = 0;
   };
   // A connection whose other end has not greeted yet.
   struct Visitor {
@@ -165,7 +171,10 @@ class ClusterEngine final : public Engine {
   void take(Member& member, Draining& draining);
   void take(Member& member, const Saw& saw);
   void look(Member& member);
-  void dismiss_blind(Member& member);
+  bool has_looked(const Member& member) const;
+  std::string blind_to(const Mark& mark) const;
+  void choose_mark();
+  void dismiss_blind(Member& member, const Mark& mark);
   void drain(Member& member, std::optional<double> seconds_left, std::string reason);
   void give_up(NodeId node, const std::string& reason);
   void watch_provider();
@@ -204,9 +213,8 @@ class ClusterEngine final : public Engine {
   std::map<Place, std::string> outstanding_ = {};
   // Nodes whose agents have connected, and are being ended by the provider.
   std::set<Place> given_up_ = {};
-  std::filesystem::path seen_file_ = {};
-  std::uint64_t seen_checksum_ = 0;
-  bool is_looking_ = false;  // true: use_nodes_that_see() has not returned
+  std::vector<Mark> marks_ = {};  // the one that nodes must see; while is_looking_, all that they are asked about
+  bool is_looking_ = false;       // true: use_nodes_that_see() has not returned
   std::filesystem::path kept_in_ = {};
   bool is_keeping_due_ = false;
   bool has_said_it_keeps_nothing_ = false;

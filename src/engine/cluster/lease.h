@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "engine/cluster/cluster_engine.h"
 #include "engine/forwarding_engine.h"
@@ -11,16 +12,18 @@ namespace cadre::engine::cluster {
 // Uses all nodes, one run after the other. Ends its workers when destroyed.
 class Lease final : public ForwardingEngine {
  public:
-  // `directory`: of the run, which finds the nodes there after this process was killed; empty: it has none. `mark`: a
-  // file there by which nodes show that they see it; empty: they need not. Throws EngineError if another run uses the
-  // nodes, or if they do not see it, and StorageError.
-  Lease(ClusterEngine& nodes, const std::filesystem::path& directory, const std::filesystem::path& mark);
+  // `directory`: of the run, which finds the nodes there after this process was killed; empty: it has none. `marks`:
+  // see ClusterEngine::use_nodes_that_see. Throws EngineError if another run uses the nodes, and as that does.
+  Lease(ClusterEngine& nodes, const std::filesystem::path& directory, const std::vector<std::filesystem::path>& marks);
   ~Lease() override;
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
+  std::filesystem::path directory_of_workers() const override { return seen_.parent_path(); }
+
  private:
   ClusterEngine& nodes_;
+  std::filesystem::path seen_ = {};  // the mark that nodes must see
 };
 
 }  // namespace cadre::engine::cluster

@@ -1,0 +1,83 @@
+// Where the workers of an experiment or a training run make and find their files: in its directory, or in its shared
+// place. That is the directory where it is published, and where workers work that run on nodes which do not see the
+// run's directory.
+//
+// In a shared place a checkpoint is written once, by the worker, to where it stays. To commit it is to rename it to the
+// name under which it is published (publish/manifest.h); the run's directory gets the list of its files instead of them
+// (storage/remote_directory.h). So whatever reads checkpoints, publishes them or continues elsewhere finds one that is
+// published already. A run may have been begun with another work place: reports are looked for in both.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/inner_path.h"
+#include "publish/place.h"
+#include "store/experiment_store.h"
+
+namespace cadre::control {
+
+class WorkPlace {
+ public:
+  // `directory`: the run's. `of_workers`: see engine::Engine::directory_of_workers. Throws EngineError if that is
+  // neither the run's directory nor where it is published.
+  WorkPlace(std::filesystem::path directory, const std::optional<publish::Publication>& publication,
+            const std::filesystem::path& of_workers);
+
+  const std::filesystem::path& directory() const { return directory_; }
+  bool is_shared() const { return is_shared_; }
+  // Returns the directory in which workers work; in it everything has the path that it has in the run's directory,
+  // but for checkpoints.
+  const std::filesystem::path& root() const { return is_shared_ ? published_ : directory_; }
+  std::filesystem::path path_of(const std::filesystem::path& inner) const { return root() / inner; }
+  // Returns the shared place, if it is one; empty: it is not.
+  std::filesystem::path shared() const { return is_shared_ ? published_ : std::filesystem::path(); }
+  // Returns the directory where the run is published, also if workers work elsewhere; empty: it is published in none.
+  const std::filesystem::path& published() const { return published_; }
+  // Returns the generation for the names of directories that workers report (publish::checkpoint_place): a predecessor
+  // may be at work there, unnoticed.
+  std::int64_t generation() const { return is_shared_ ? generation_ : 1; }
+
+  // Before the first worker starts: brings the checkpoints in the store, and the run's objects, to where workers find
+  // them. Blocks while it copies. Throws StorageError.
+  void prepare(const store::ExperimentStore& store) const;
+  // Makes a directory in which a worker is to run, which exists in the run's directory. What workers print is found in
+  // both: the run's directory has links to the files in a shared place.
+  void make_directory(const std::filesystem::path& inner) const;
+
+  // Returns the path of a directory that a worker reports, or has reported to an earlier controller.
+  std::filesystem::path reported(const std::filesystem::path& inner) const;
+  // Makes a reported directory the checkpoint `committed`; does nothing if that was done already. Throws StorageError,
+  // also if neither exists.
+  void commit(const std::string& reported, const std::string& committed) const;
+  // Does the same for a directory that keeps its name.
+  void commit_in_place(const std::string& inner) const;
+  // Finishes the commit of a directory that an earlier controller has renamed where the run is published, and no more;
+  // does nothing if there is none.
+  void finish_commit(const std::string& committed) const;
+  // Returns the names of directories in `inner` that workers have made where the run is published, and not reported or
+  // not seen committed; and removes such a directory.
+  std::vector<std::string> reported_where_published(const std::filesystem::path& inner) const;
+  void remove_where_published(const base::InnerPath& reported) const;
+  // Returns the path at which workers find a committed checkpoint.
+  std::filesystem::path checkpoint(const std::string& directory) const;
+
+ private:
+  bool is_in_published(const std::filesystem::path& inner) const;
+  void list_in_directory(const std::string& committed, std::int64_t generation) const;
+  void move_to_shared(const std::string& checkpoint) const;
+  void share_objects() const;
+  void share_output(const std::filesystem::path& directory, const char* name) const;
+  void take_output_back(const std::filesystem::path& directory, const char* name) const;
+
+  std::filesystem::path directory_;
+  std::filesystem::path published_ = {};
+  std::shared_ptr<storage::Storage> storage_ = {};
+  std::int64_t generation_ = 1;
+  bool is_shared_ = false;
+};
+
+}  // namespace cadre::control
