@@ -1,8 +1,8 @@
 #include "channel/worker_end.h"
 
-#include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,6 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr Clock::duration kLongestPoll = std::chrono::microseconds(300);
+constexpr std::chrono::microseconds kIdleAfter = std::chrono::milliseconds(100);
 
 ssize_t poll_for_bytes(int connection, std::span<std::byte> space, Clock::time_point end) {
   for (;;) {
@@ -26,21 +27,42 @@ ssize_t poll_for_bytes(int connection, std::span<std::byte> space, Clock::time_p
   }
 }
 
+// Lets recv(2) wait for so long and no longer; 0: for ever.
+void limit_waits(int connection, std::chrono::microseconds longest) {
+  const timeval limit{.tv_sec = 0, .tv_usec = longest.count()};
+  ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);  // without it nothing is called
+}
+
+ssize_t wait_for_bytes(int connection, std::span<std::byte> space, void (*when_idle)()) {
+  ssize_t got = ::recv(connection, space.data(), space.size(), 0);
+  if (got >= 0 || errno != EAGAIN || when_idle == nullptr) return got;
+  when_idle();
+  limit_waits(connection, {});
+  got = ::recv(connection, space.data(), space.size(), 0);
+  const int error = errno;
+  limit_waits(connection, kIdleAfter);
+  errno = error;
+  return got;
+}
+
 ssize_t receive_soon(int connection, std::span<std::byte> space, void (*when_idle)()) {
   static thread_local Patience patience(kLongestPoll);
   const auto begin = Clock::now();
-  ssize_t got = poll_for_bytes(connection, space, begin + patience.time_to_poll());
-  if (got < 0 && errno == EAGAIN) {
-    constexpr int idle_ms = 100;
-    pollfd ready{connection, POLLIN, 0};
-    if (when_idle != nullptr && ::poll(&ready, 1, idle_ms) == 0) when_idle();
-    got = ::recv(connection, space.data(), space.size(), 0);
-  }
+  const auto time_to_poll = patience.time_to_poll();
+  ssize_t got = -1;
+  errno = EAGAIN;
+  if (time_to_poll > Clock::duration::zero()) got = poll_for_bytes(connection, space, begin + time_to_poll);
+  if (got < 0 && errno == EAGAIN) got = wait_for_bytes(connection, space, when_idle);
   patience.answer_took(Clock::now() - begin);
   return got;
 }
 
 }  // namespace
+
+void WorkerEnd::when_idle(void (*act)()) {
+  when_idle_ = act;
+  limit_waits(connection_.get(), kIdleAfter);
+}
 
 Assignment WorkerEnd::receive_assignment() {
   FromController first = decode_from_controller(receive());

@@ -27,7 +27,7 @@ class WorkerEnd {
 
   // Sets a function that is called once per wait when nothing has arrived for 100 ms: such a wait is likely to last
   // longer.
-  void when_idle(void (*act)()) { when_idle_ = act; }
+  void when_idle(void (*act)());
 
   // Receives the assignment; must be the first call. Throws ProtocolError if the other end uses another protocol or
   // version.

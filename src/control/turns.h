@@ -118,13 +118,20 @@ class Turns : protected Shell {
   // Adds an event to the next turn.
   void add_event(Event event) { added_.push_back(std::move(event)); }
   void write_files_now() {
+    const TimePoint begin = engine_.now();
     patiently([this] { write_files(); });
+    files_delay_ =
+        std::clamp<std::chrono::nanoseconds>(kWritesPart * (engine_.now() - begin), kFilesDelay, kMostFilesDelay);
     files_due_.reset();
   }
 
  private:
   // Results are in the store when report() returns. Their lines in the result files may come later.
+  // Where they are so many, or so slow, that writing them takes a while, they are written less often: for a twentieth
+  // of the time.
   static constexpr auto kFilesDelay = std::chrono::milliseconds(100);
+  static constexpr auto kMostFilesDelay = std::chrono::seconds(1);
+  static constexpr int kWritesPart = 20;
   static constexpr std::size_t kUsualActions = 4;  // that follow from one event
 
   void take_turns();
@@ -141,6 +148,7 @@ class Turns : protected Shell {
   Timers<Timer> timers_;
   std::vector<Event> added_ = {};
   std::optional<TimePoint> files_due_ = {};  // when buffered results must be written
+  std::chrono::nanoseconds files_delay_ = kFilesDelay;
   bool publishes_anew_ = false;
 };
 
@@ -233,7 +241,7 @@ void Turns<Core>::take_turn(std::vector<Event> events) {
   for (const Action& action : actions) answer(action);  // workers go on meanwhile
   for (const Step& step : turn) log(step);
   write_urgent_files();
-  if (!files_due_) files_due_ = engine_.now() + kFilesDelay;
+  if (!files_due_) files_due_ = engine_.now() + files_delay_;
   for (const Action& action : actions) {
     perform_always(action);
     perform(action);

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto kMemoryPeriod = std::chrono::seconds(1);
-constexpr std::size_t kMostWaitingBytes = std::size_t{4} << 20;
+constexpr std::size_t kMostWaitingBytes = std::size_t{16} << 20;
 
 // Returns the worker's id in the engine.
 engine::WorkerId worker_id(TrialIndex trial, std::int64_t attempt) {
