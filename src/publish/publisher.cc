@@ -349,6 +349,7 @@ void Publisher::forget_all_but(const std::vector<store::CheckpointRow>& rows) {
   std::set<std::string> left = directories_of(rows);
   const std::lock_guard lock(mutex_);
   listed_ = std::move(left);
+  knows_listed_ = true;
   evictable_ = std::move(evictable);
 }
 
@@ -437,6 +438,7 @@ void Publisher::settle_removals(std::set<std::string> needed) {
   }
   for (const std::string& directory : free) {
     try {
+      remove_from_storage_if_unlisted(directory);
       checkpoint::remove_directory(setting_.directory, {directory, "the list of what is to be removed"});
       const std::lock_guard lock(mutex_);
       held_removals_.erase(directory);
@@ -446,12 +448,24 @@ void Publisher::settle_removals(std::set<std::string> needed) {
   }
 }
 
+// Removes what a worker has written to the storage and no manifest lists. What one lists is removed when another one
+// follows, by forget_all_but() or remove_what_is_left_over().
+void Publisher::remove_from_storage_if_unlisted(const std::string& directory) {
+  const auto remote = setting_.leftovers ? storage::remote_files(setting_.directory / directory) : std::nullopt;
+  if (!remote) return;
+  std::string place = remote->place.empty() ? directory : remote->place;
+  const auto is_it = [&](const auto& entry) { return entry.second.directory == directory; };
+  if (!setting_.leftovers->contains(place) && std::ranges::none_of(published_, is_it))
+    removal_lane_.remove(std::move(place), RemovalLane::What::folder);
+}
+
 bool Publisher::takes_over_removal(const std::string& directory) {
   const std::lock_guard lock(mutex_);
   evictable_.erase(directory);
   to_evict_.erase(directory);
-  const bool is_needed = holds_removals_ || in_flight_.contains(directory) || being_evicted_ == directory ||
-                         (setting_.leftovers && listed_.contains(directory));
+  const bool may_be_listed = setting_.leftovers && (!knows_listed_ || listed_.contains(directory));
+  const bool is_needed =
+      holds_removals_ || in_flight_.contains(directory) || being_evicted_ == directory || may_be_listed;
   if (!is_needed) return false;
   held_removals_.insert(directory);
   return true;

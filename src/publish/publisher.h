@@ -111,6 +111,7 @@ class Publisher {
   void upload_result_files();
   void hold_removals();
   void settle_removals(std::set<std::string> needed);
+  void remove_from_storage_if_unlisted(const std::string& directory);
   void tell_of(const std::string& fault, storage::StorageFault::Kind kind);
   void say(std::string message);
   void renew_lease();
@@ -136,6 +137,7 @@ class Publisher {
   bool holds_removals_ = false;  // true while the state to be published is undetermined
   std::set<std::string> in_flight_;
   std::set<std::string> listed_;  // directories of published_, which the published state may list
+  bool knows_listed_ = false;     // false: the published state is an earlier controller's
   std::set<std::string> held_removals_;
   std::map<std::string, storage::Remote> evictable_;  // published and still local: directory -> its remote form
   std::map<std::string, storage::Remote> to_evict_;   // those of them that the last keep_only() did not keep

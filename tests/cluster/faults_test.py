@@ -1,6 +1,7 @@
 """Experiments on a real Slurm while everything fails at random: agents, their fork servers and workers, slurmd, slurmstepd,
 slurmctld and the controller are killed, nodes are cut off, jobs cancelled, preempted and ended by their time limit. Nothing
-acknowledged is lost, nothing runs twice, and nothing is left, nor in the queue.
+acknowledged is lost, nothing runs twice, and nothing is left, nor in the queue. In half of the experiments the nodes do not
+see the disk of the controller, and its trials work where it is published.
 
 CADRE_FAULTS says how many faults, CADRE_SEED repeats their choice.
 """
@@ -10,6 +11,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -49,7 +51,10 @@ class FaultsTest(unittest.TestCase):
     def setUp(self):
         print(f"CADRE_SEED={SEED} CADRE_FAULTS={FAULTS}", file=sys.stderr)
         self.random = random.Random(SEED)
-        self.cluster = self.enterContext(rig.Rig(nodes=2, slurmd_timeout_s=15, partitions=PARTITIONS))
+        self.cluster = self.enterContext(rig.Rig(nodes=2, slurmd_timeout_s=15, partitions=PARTITIONS, private=["/mnt"]))
+        self.home = pathlib.Path("/mnt") / self.cluster.directory.name
+        self.home.mkdir()
+        self.addCleanup(shutil.rmtree, self.home, ignore_errors=True)
         # An agent that stood still while its controller ended, and whose job Slurm does not end as its slurmd was killed,
         # dials on for so long.
         self.nodes = self.cluster.directory / "nodes.json"
@@ -72,11 +77,13 @@ class FaultsTest(unittest.TestCase):
         print(f"{self.counts.total()} faults in {run} runs: {dict(self.counts)}", file=sys.stderr)
 
     def run_one(self, number):
-        self.experiment = self.cluster.directory / f"run_{number}"
+        self.is_shared = self.random.random() < 0.5
+        self.experiment = self.cluster.directory / ("share" if self.is_shared else "") / f"run_{number}"
         self.setting = str(self.random.randrange(12))
         self.in_allocation = self.random.random() < 0.5
         self.former = []  # what earlier controllers have said
-        self.log = [f"run {number}, setting {self.setting}, {'steps' if self.in_allocation else 'jobs'}"]
+        self.log = [f"run {number}, setting {self.setting}, {'steps' if self.in_allocation else 'jobs'}"
+                    f"{', in a shared place' if self.is_shared else ''}"]
         undisturbed = self.cluster.directory / f"undisturbed_{self.setting}"
         if not undisturbed.exists():
             self.cluster.run("ctl", [BIN / TOOL, "run", undisturbed, self.setting], timeout=DEADLINE_S)
@@ -100,11 +107,14 @@ class FaultsTest(unittest.TestCase):
             command = ["salloc", "--quiet", "--nodes=2", "--exclusive", "sh", "-c", '"$@"; exit $?', "sh", *command]
         self.said = self.cluster.directory / "said"
         with open(self.said, "wb") as said:
-            self.process = self.cluster.start("ctl", command, stdout=said, stderr=said, env={"CADRE_CLUSTER": str(self.nodes)},
-                                              cwd=self.cluster.directory)
+            self.process = self.cluster.start("ctl", command, stdout=said, stderr=said, cwd=self.cluster.directory,
+                                              env={"CADRE_CLUSTER": str(self.nodes)} | self.places())
         self.is_mortal = False
         if self.in_allocation:  # salloc waits for ever when slurmctld dies with its request
             self.wait_until(lambda: self.processes("ctl") or self.process.poll() is not None, "the allocation is there")
+
+    def places(self):
+        return {"CADRE_NETWORK_FILE_SYSTEM": str(self.cluster.directory / "share"), "HOME": str(self.home)}
 
     def disturb_until_end(self):
         """Returns the code of the controller."""
@@ -131,7 +141,7 @@ class FaultsTest(unittest.TestCase):
 
     def check(self, undisturbed):
         done = self.cluster.run("ctl", [BIN / TOOL, "check", self.experiment, self.setting, *undisturbed], check=False,
-                                timeout=DEADLINE_S)
+                                timeout=DEADLINE_S, env=self.places())
         self.assertEqual(done.returncode, 0, self.story(done.stdout + done.stderr))
 
     def heal(self):

@@ -6,7 +6,8 @@
 //
 //   survivor_tool check <experiment> <number of the setting> [<the same experiment, undisturbed>]
 //
-// prints what is wrong with it, a line each; with the last argument it has finished. Exit code 1: something is.
+// prints what is wrong with it, a line each; with the last argument it has finished. Exit code 1: something is. An
+// experiment that is published in a directory is given by that.
 #include <cadre/tune.h>
 
 #include <cstdint>
@@ -16,8 +17,12 @@
 #include <string>
 #include <vector>
 
+#include "publish/place.h"
+#include "publish/restore.h"
+#include "store/tables.h"
 #include "survival/controller_process.h"
 #include "survival/invariants.h"
+#include "survival/published.h"
 #include "survival/survivor.h"
 
 namespace {
@@ -35,13 +40,25 @@ survival::Setting setting_of(std::int64_t number) {
           .has_programs = number % 3 == 1};
 }
 
-int check(const std::filesystem::path& experiment, std::int64_t number, const char* undisturbed) {
+std::string fault_of_checkpoint(const cadre::store::CheckpointRow& row, const std::filesystem::path& files) {
+  const auto state = survival::read_state(files);
+  if (!state) return "cannot be loaded";
+  return state->step == row.step ? "" : "is of another step";
+}
+
+int check(const std::filesystem::path& given, std::int64_t number, const char* undisturbed) {
   const survival::Setting setting = setting_of(number);
+  const auto uri = cadre::publish::published_at(given);
+  const std::filesystem::path experiment = uri ? cadre::publish::local_directory(*uri, {}) : given;
   if (undisturbed == nullptr && !cadre::tune::Tuner::can_restore(experiment)) return 0;  // it has hardly begun
   std::vector<std::string> faults = survival::faults_of_readers(experiment, setting, "");
   survival::Expectation expectation{.finished = undisturbed != nullptr, .worker_deaths = 0, .outcome = {}};
   if (undisturbed != nullptr) expectation.outcome = survival::outcome_of(undisturbed);
   for (std::string& fault : survival::faults_of(experiment, setting, expectation)) faults.push_back(std::move(fault));
+  if (uri && expectation.finished) {
+    for (std::string& fault : survival::faults_of_all_published(*uri, experiment, fault_of_checkpoint))
+      faults.push_back(std::move(fault));
+  }
   for (const std::string& fault : faults) std::cout << fault << '\n';
   return faults.empty() ? 0 : 1;
 }

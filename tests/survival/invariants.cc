@@ -168,9 +168,9 @@ void Inspection::check_lineages() {
 
 void Inspection::check_listed_checkpoints() {
   for (const store::CheckpointRow& row : record_.checkpoints) {
-    std::error_code none;
-    if (fs::exists(experiment_ / row.directory / storage::kRemoteFile, none)) continue;  // it is published
-    const auto state = read_state(experiment_ / row.directory);
+    const fs::path files = storage::directory_with_files(experiment_ / row.directory);
+    if (files.empty()) continue;  // they are in an object storage
+    const auto state = read_state(files);
     if (!state) {
       fault("the store lists {}, which {}", row.directory,
             fs::exists(experiment_ / row.directory) ? "cannot be loaded" : "does not exist");

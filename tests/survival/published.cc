@@ -41,6 +41,8 @@ std::set<std::string> unlisted_names(storage::Storage& storage, const std::set<s
     const bool is_of_validator = file.name.starts_with("validations/");
     const std::string folder = is_checkpoint ? file.name.substr(0, file.name.find('/', checkpoint)) : "";
     if (is_checkpoint && !is_of_validator && !listed.contains(folder)) names.insert(folder);
+    if (const std::size_t reporting = file.name.find(".reporting_"); reporting != file.name.npos)
+      names.insert(file.name.substr(0, file.name.find('/', reporting)));
     const bool is_segment = file.name.starts_with(std::string(publish::kSegmentFolder) + "/");
     if (is_segment && !listed.contains(file.name)) names.insert(file.name);
   }

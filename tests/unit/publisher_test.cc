@@ -194,6 +194,49 @@ TEST_F(PublisherTest, PublishesWhatWorkersHaveWrittenWithoutAnUpload) {
   publisher_.reset();  // it calls a function of this test
 }
 
+TEST_F(PublisherTest, RemovesWhatWorkersHaveWrittenAlsoIfItIsGoneBeforeItIsPublished) {
+  start(std::set<std::string>());
+  storage::write_published_to(experiment_, uri());
+  for (int number = 0;; ++number) {  // until it comes while a state is being read
+    ASSERT_LT(number, 100'000);
+    const std::string checkpoint = "trial/checkpoint_" + std::to_string(number);
+    if (number % 100 == 0) {
+      store_.add(store::ResultRow{.trial = 0, .step = number, .metrics = "{}"});
+      store_.commit();
+    }
+    storage_->write(checkpoint + "/model", "weights");
+    storage::make_remote(experiment_ / checkpoint, {.files = {{"model", Dict{{"size", 7}}}}});
+    if (!publisher_->takes_over_removal(checkpoint)) continue;
+    EXPECT_TRUE(eventually([&] { return publisher_->removals().empty(); }));
+    EXPECT_TRUE(eventually([&] { return !is_there(checkpoint + "/model"); }));
+    EXPECT_FALSE(fs::exists(experiment_ / checkpoint));
+    return;
+  }
+}
+
+TEST_F(PublisherTest, KeepsWhatItsPredecessorListsUntilItHasPublished) {
+  const std::string checkpoint = "trial/checkpoint_000000";
+  add_checkpoint(0, checkpoint);
+  start();
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  publisher_.reset();
+  storage::replace_by_remote(experiment_ / checkpoint, {.files = {{"model", Dict{{"size", 7}}}}});
+  store_.remove_checkpoint(0);
+  store_.commit();
+  std::atomic<bool> is_started = false;
+  std::atomic<int> kept = 0;  // before there is a manifest of its own; -1: it was not
+  storage_->before_upload = [&](const std::string& name) {
+    if (!name.ends_with("segment") || kept != 0) return;
+    while (!is_started) std::this_thread::sleep_for(1ms);
+    kept = publisher_->takes_over_removal(checkpoint) && is_there(checkpoint + "/model") ? 1 : -1;
+  };
+  start(published_names(*storage_));
+  is_started = true;
+  EXPECT_TRUE(eventually([&] { return kept != 0 && !is_there(checkpoint + "/model"); }));
+  EXPECT_EQ(kept, 1);
+  publisher_.reset();  // it calls a function of this test
+}
+
 TEST_F(PublisherTest, RemovesOnlyWhatWasLeftOverBeforeWorkersBegan) {
   for (const char* name : {"z/checkpoint_000001/model", "z/checkpoint_000002/model", "z/.reporting_1_0/model"})
     storage_->write(name, "weights");
