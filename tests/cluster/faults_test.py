@@ -103,6 +103,7 @@ class FaultsTest(unittest.TestCase):
         if self.in_allocation:
             self.heal()
             rig.wait_until(lambda: self.slurm("squeue"), "slurmctld answers", DEADLINE_S)
+            self.slurm("scancel", "--name=interactive")  # which salloc could not give back without slurmctld
             # The shell says how the controller has ended; salloc itself takes a signal for success.
             command = ["salloc", "--quiet", "--nodes=2", "--exclusive", "sh", "-c", '"$@"; exit $?', "sh", *command]
         self.said = self.cluster.directory / "said"
