@@ -283,6 +283,7 @@ TEST_F(SleepingPublisherTest, RemovesWhatIsLeftOverButNothingOfItsSuccessor) {
   ASSERT_TRUE(eventually([&] { return !is_there("z/checkpoint_000001/model"); }));
   EXPECT_FALSE(is_there(segment_name({.number = 9})));
   for (const std::string& name : theirs) EXPECT_TRUE(is_there(name)) << name;
+  publisher_.reset();  // it calls a function of this test
 }
 
 TEST_F(SleepingPublisherTest, DoesNotReplaceAResultFileOfItsSuccessor) {
