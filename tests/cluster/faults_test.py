@@ -283,7 +283,10 @@ class FaultsTest(unittest.TestCase):
         return self.is_mortal
 
     def slurm(self, *command):
-        return self.cluster.run("ctl", command, check=False).returncode == 0
+        try:
+            return self.cluster.run("ctl", command, check=False).returncode == 0
+        except subprocess.TimeoutExpired:  # slurmctld was killed with the request
+            return False
 
 
 if __name__ == "__main__":
