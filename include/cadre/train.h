@@ -120,7 +120,8 @@ void report(const Metrics& metrics, const ReportOptions& options);
 /// is: a user's directory that is on another file system or is to be kept is copied meanwhile and must not be changed.
 /// Checkpoints are committed in the order of their reports, regardless of their modes, and all of them before the run
 /// ends, is interrupted, or restarts after a failure. A copy that fails is retried after 1 s and after 2 s; then the
-/// group fails, and the error names the checkpoint.
+/// group fails, and the error names the checkpoint. On a node of a cluster the rank's worker copies, and a copy is lost
+/// with it.
 void report(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options = {});
 /// Reports a result with a checkpoint that `write` fills: the directory is made, filled and committed, or removed if
 /// `write` throws. If `write` throws OutOfSpace, as save_state does on a full disk, it is called again each second
