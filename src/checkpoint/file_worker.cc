@@ -145,7 +145,7 @@ void FileWorker::remove_here(const std::filesystem::path& directory) const {
     if (is_reporting_name(directory.filename().native())) {
       base::remove_inside(shared_, inner);
     } else if (const auto remote = storage::remote_files(root_ / inner)) {
-      base::remove_inside(shared_, remote->place.empty() ? inner : base::InnerPath(remote->place, "a deletion"));
+      base::remove_inside(shared_, {remote->place_of(inner.text()), "a deletion"});
     }
   }
   remove_directory(root_, inner);

@@ -127,8 +127,7 @@ class Turns : protected Shell {
 
  private:
   // Results are in the store when report() returns. Their lines in the result files may come later.
-  // Where they are so many, or so slow, that writing them takes a while, they are written less often: for a twentieth
-  // of the time.
+  // Files that are many or slow are written less often, so that writing them takes a twentieth of the time at most.
   static constexpr auto kFilesDelay = std::chrono::milliseconds(100);
   static constexpr auto kMostFilesDelay = std::chrono::seconds(1);
   static constexpr int kWritesPart = 20;

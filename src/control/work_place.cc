@@ -19,7 +19,7 @@ namespace cadre::control {
 namespace fs = std::filesystem;
 namespace {
 
-// What workers print into, in the directory in which they run.
+// Names of the files that a worker prints into, in the directory in which it runs.
 constexpr std::array kOutputFiles{"stdout", "stderr"};
 
 bool holds_directory(const fs::path& path) {
@@ -171,7 +171,7 @@ void WorkPlace::remove_where_published(const base::InnerPath& reported) const {
 fs::path WorkPlace::checkpoint(const std::string& directory) const {
   if (!is_shared_) return directory_ / directory;
   const auto remote = storage::remote_files(directory_ / directory);
-  return published_ / (remote && !remote->place.empty() ? remote->place : directory);
+  return published_ / (remote ? remote->place_of(directory) : directory);
 }
 
 }  // namespace cadre::control

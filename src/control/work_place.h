@@ -1,6 +1,6 @@
-// Where the workers of an experiment or a training run make and find their files: in its directory, or in its shared
-// place. That is the directory where it is published, and where workers work that run on nodes which do not see the
-// run's directory.
+// Decides where the workers of an experiment or a training run make and find their files: in its directory, or in its
+// shared place. That is the directory where it is published, and where workers work that run on nodes which do not see
+// the run's directory.
 //
 // In a shared place a checkpoint is written once, by the worker, to where it stays. To commit it is to rename it to the
 // name under which it is published (publish/manifest.h); the run's directory gets the list of its files instead of them

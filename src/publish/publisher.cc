@@ -453,7 +453,7 @@ void Publisher::settle_removals(std::set<std::string> needed) {
 void Publisher::remove_from_storage_if_unlisted(const std::string& directory) {
   const auto remote = setting_.leftovers ? storage::remote_files(setting_.directory / directory) : std::nullopt;
   if (!remote) return;
-  std::string place = remote->place.empty() ? directory : remote->place;
+  std::string place = remote->place_of(directory);
   const auto is_it = [&](const auto& entry) { return entry.second.directory == directory; };
   if (!setting_.leftovers->contains(place) && std::ranges::none_of(published_, is_it))
     removal_lane_.remove(std::move(place), RemovalLane::What::folder);

@@ -42,8 +42,8 @@ class Publisher {
     std::shared_ptr<storage::Storage> storage;
     std::shared_ptr<Lease> lease;
     bool begins_anew = false;  // true: ignore what is published and publish everything again
-    // Set if workers write checkpoints and objects to where they are published: what was in the storage before the
-    // first one started, and belongs to no run that is published there (Publishing::find_leftovers).
+    // Set if workers write checkpoints and objects to where they are published: the published_names() from before the
+    // first one started. Only what is among them can be left over by an earlier controller.
     std::optional<std::set<std::string>> leftovers = {};
     std::chrono::duration<double> interval = std::chrono::seconds(5);  // between segments
     std::function<void()> wake = [] {};  // called from its threads when messages or results are ready

@@ -192,7 +192,7 @@ void download_remote(const fs::path& directory, const fs::path& target) {
     throw StorageError(fmt::format("the files of {} are in a storage, and no {} above it says in which",
                                    directory.string(), kPublishedToFile));
   const Uri& uri = place->uri;
-  const std::string& name = remote->place.empty() ? place->name : remote->place;
+  const std::string& name = remote->place_of(place->name);
   const std::unique_ptr<Storage> storage = open_storage(uri);
   for (const auto& [file, listed] : remote->files) {
     const Config expected(listed.dict());

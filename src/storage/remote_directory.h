@@ -25,6 +25,9 @@ std::optional<Uri> published_to(const std::filesystem::path& working_directory);
 struct Remote {
   Dict files = {};
   std::string place = {};  // the directory's path in the storage; empty: its path below the working directory
+
+  // Returns that path. `directory`: the one below the working directory.
+  const std::string& place_of(const std::string& directory) const { return place.empty() ? directory : place; }
 };
 // Returns the files that a directory lacks; empty if it has its files or does not exist. Throws StorageError.
 std::optional<Remote> remote_files(const std::filesystem::path& directory);

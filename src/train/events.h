@@ -113,7 +113,7 @@ struct UploadFailed {
   std::string reason = {};
   base::TryAgain again = base::TryAgain::never;
 };
-// What a rank's worker had to finish of a checkpoint is done, or has failed.
+// A rank's worker has finished its part of a checkpoint in the background, or has failed to.
 struct PromiseEnded {
   Rank rank = 0;
   std::int64_t attempt = 0;

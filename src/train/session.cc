@@ -273,7 +273,7 @@ void Session::report_copied_here(const Metrics& metrics, const fs::path& source,
   finish_later(
       [=](PromiseEnd&) {
         with_retries(step, [&] {
-          // What an earlier try has left; the controller looks for the directory meanwhile.
+          // Removes what an earlier try has left, but not the directory: the controller looks for that meanwhile.
           for (const std::string& name : base::list_directory(target)) base::remove_tree(target / name);
           base::copy_tree(source, target);
           return Checkpoint::from_directory(target);
