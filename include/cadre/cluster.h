@@ -13,14 +13,41 @@ namespace cadre {
 /// Nodes of one kind that are requested together.
 struct NodeGroup {
   std::string name = "nodes";  ///< for messages
-  /// Number of nodes. Default, 0: with "slurm" inside an allocation all of its nodes; otherwise 1.
+  /// Number of nodes. Default, 0: with "slurm" inside an allocation all of its nodes; with "commands" one on each of
+  /// the group's hosts; otherwise 1.
   std::int64_t nodes = 0;
   std::int64_t cpus = 0;  ///< CPUs that each node must have for this experiment; default, 0: what the engine gives
   std::int64_t gpus = 0;  ///< GPUs that each node must have; default, 0: what the engine gives
   /// Options in the words of the engine, such as {"partition", "a100"}, {"time", "8:00:00"}: with "slurm" those of
-  /// sbatch and srun without their dashes.
+  /// sbatch and srun without their dashes; with "commands" what placeholders of that name stand for (NodeCommands).
   std::map<std::string, std::string> options = {};
   bool operator==(const NodeGroup&) const = default;  ///< compares all members
+};
+
+/// How the engine "commands" has nodes: by a remote shell, or by the commands of any batch system. They are started on
+/// the machine of this program, without a shell. In their words `{cpus}`, `{gpus}` and `{group}` stand for those of the
+/// node's group, an option's name, as in `{queue}`, for its value, `{name}` for a name that no other node has, and
+/// `{host}` for a machine that has no node yet: one of the group's option "hosts", which names them with commas
+/// between.
+struct NodeCommands {
+  /// Starts an agent, once for each node. Gets a script for a POSIX shell in its standard input, as `ssh {host} sh` and
+  /// qsub take it. The script sets the environment of this program, but for what belongs to this machine or login, and
+  /// runs the program; it has secrets.
+  std::vector<std::string> submit = {};
+  /// Ends an agent or takes it from the queue, by the id `{id}`. Default, none: the end of `submit` is that of the
+  /// agent. Needed with `list`.
+  std::vector<std::string> cancel = {};
+  /// Prints a line for each job that waits or runs, with its id as a word in it; others, too. A word `{ids}` stands for
+  /// the ids of all jobs of this program. Default, none: `submit` runs as long as the agent does, and the id is the
+  /// name. Otherwise `submit` ends at once, when the agent is queued.
+  std::vector<std::string> list = {};
+  /// A regular expression (ECMAScript) that finds a job's id in what `submit` prints: its first group, or all of it.
+  /// Default, none: the only word that is printed.
+  std::string id = {};
+  /// A regular expression that finds something in lines of `list` about jobs that have ended, as in "Completed|Error".
+  /// Default, none: there is no line of a job that has ended.
+  std::string ended = {};
+  bool operator==(const NodeCommands&) const = default;  ///< compares all members
 };
 
 /// A cluster. On each of its nodes one process of this program, started with the same arguments, runs as an agent: it
@@ -28,12 +55,14 @@ struct NodeGroup {
 /// directory under the same paths.
 struct ClusterConfig {
   /// Whoever has the nodes. "slurm": inside an allocation (SLURM_JOB_ID is set) its nodes, otherwise jobs that are
-  /// queued for them. "processes": agents on this machine, to try a program before there is a cluster.
+  /// queued for them. "commands": whatever `commands` start, such as ssh. "processes": agents on this machine, to try a
+  /// program before there is a cluster.
   std::string engine = "slurm";
   std::vector<NodeGroup> groups = {NodeGroup()};  ///< the nodes; at least one group
+  NodeCommands commands = {};                     ///< for the engine "commands" only
   /// How agents talk to this program. "port": they dial one port of this machine, encrypted. "stdio": the session is in
   /// the standard input and output of whatever starts them, such as srun, where no port can be reached: none is opened.
-  /// Not for jobs that Slurm queues, so the program must run in an allocation. A program is then not to read its
+  /// Not for jobs in a queue, so with Slurm the program must run in an allocation. A program is then not to read its
   /// standard input before cadre::init, nor to print more than 1 MiB there; from then on what it prints on a node goes
   /// to standard error. A node whose connection ends is lost with what runs there, and asked for again; `nodes_stay` is
   /// 0, and `addresses` must be empty.

@@ -4,12 +4,14 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "base/clock.h"
@@ -18,6 +20,7 @@
 #include "base/machine.h"
 #include "cadre/error.h"
 #include "cadre/stored.h"
+#include "engine/cluster/nodes_by_command.h"
 #include "engine/cluster/processes.h"
 #include "engine/cluster/slurm.h"
 #include "engine/cluster/slurm_jobs.h"
@@ -32,7 +35,8 @@ using engine::cluster::Provider;
 constexpr std::chrono::seconds kLeastPatience{25};
 constexpr std::chrono::seconds kMostWait{86400};
 
-constexpr const char* kProcesses = "processes";  // an engine
+constexpr const char* kProcesses = "processes";  // engines
+constexpr const char* kCommands = "commands";
 
 constexpr const char* kPort = "port";
 constexpr const char* kStdio = "stdio";
@@ -43,7 +47,7 @@ struct NamedProvider {
   std::string jobs = {};  // the name that is common to all its jobs
 };
 
-NamedProvider make_processes(const std::string&) {
+NamedProvider make_processes(const ClusterConfig&, const std::string&) {
   return {std::make_unique<engine::cluster::Processes>(), "processes of this machine"};
 }
 
@@ -54,7 +58,7 @@ std::string name_of_jobs() {
                      ++engines);
 }
 
-NamedProvider make_slurm(const std::string& kept_jobs) {
+NamedProvider make_slurm(const ClusterConfig&, const std::string& kept_jobs) {
   engine::cluster::Variables own = engine::cluster::own_variables();
   if (engine::cluster::slurm::is_in_allocation(own))
     return {std::make_unique<engine::cluster::SlurmSteps>(std::move(own)), "steps of Slurm"};
@@ -62,8 +66,17 @@ NamedProvider make_slurm(const std::string& kept_jobs) {
   return {std::make_unique<engine::cluster::SlurmJobs>(jobs, std::move(own)), "jobs of Slurm", jobs};
 }
 
-std::int64_t one_node() { return 1; }
-std::int64_t all_of_the_allocation() {
+NamedProvider make_by_command(const ClusterConfig& cluster, const std::string& kept_jobs) {
+  const std::string jobs = kept_jobs.empty() ? name_of_jobs() : kept_jobs;
+  return {std::make_unique<engine::cluster::NodesByCommand>(cluster.commands, jobs, engine::cluster::own_variables()),
+          "nodes by " + (cluster.commands.submit.empty() ? "nothing" : cluster.commands.submit.front()), jobs};
+}
+
+std::int64_t one_node(const NodeGroup&) { return 1; }
+std::int64_t one_on_each_host(const NodeGroup& group) {
+  return std::max<std::int64_t>(1, std::ssize(engine::cluster::hosts_of(group.options)));
+}
+std::int64_t all_of_the_allocation(const NodeGroup&) {
   const engine::cluster::Variables own = engine::cluster::own_variables();
   return engine::cluster::slurm::is_in_allocation(own) ? engine::cluster::slurm::allocated_nodes(own).value_or(1) : 1;
 }
@@ -71,12 +84,13 @@ std::int64_t all_of_the_allocation() {
 // An engine's name, how its provider is made, and how many nodes a group has that does not say.
 struct EngineKind {
   const char* name;
-  // The argument names the jobs of a process that was killed; empty: there are none.
-  NamedProvider (*make)(const std::string& kept_jobs);
-  std::int64_t (*usual_nodes)();
+  // `kept_jobs` names the jobs of a process that was killed; empty: there are none.
+  NamedProvider (*make)(const ClusterConfig& cluster, const std::string& kept_jobs);
+  std::int64_t (*usual_nodes)(const NodeGroup& group);
 };
 
 constexpr std::array kEngines{EngineKind{"slurm", make_slurm, all_of_the_allocation},
+                              EngineKind{kCommands, make_by_command, one_on_each_host},
                               EngineKind{kProcesses, make_processes, one_node}};
 
 const EngineKind* find_engine(const std::string& name) {
@@ -90,6 +104,27 @@ std::string engine_names() {
   std::string names;
   for (const EngineKind& kind : kEngines) names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", kind.name);
   return names;
+}
+
+NodeRequest to_request(const NodeGroup& group, const EngineKind& kind) {
+  return {.group = group.name,
+          .nodes = group.nodes > 0 ? group.nodes : kind.usual_nodes(group),
+          .cpus = static_cast<double>(group.cpus),
+          .gpus = group.gpus,
+          .options = group.options};
+}
+
+void add_faults_of_commands(const ClusterConfig& cluster, std::vector<std::string>& faults) {
+  if (cluster.engine != kCommands) {
+    if (cluster.commands != NodeCommands())
+      faults.push_back(fmt::format("cluster.commands are for the engine \"{}\", and cluster.engine is \"{}\"",
+                                   kCommands, cluster.engine));
+    return;
+  }
+  std::ranges::move(engine::cluster::faults_of(cluster.commands, cluster.link == kStdio), std::back_inserter(faults));
+  for (const NodeGroup& group : cluster.groups)
+    std::ranges::move(engine::cluster::faults_of(cluster.commands, to_request(group, *find_engine(kCommands))),
+                      std::back_inserter(faults));
 }
 
 // Returns what a process that was killed has left to the run; says on standard error why it cannot be read.
@@ -152,6 +187,7 @@ std::vector<std::string> faults_of(const ClusterConfig& cluster) {
       faults.push_back(fmt::format("cluster.groups: \"{}\" has the option \"{}\", and the engine \"{}\" has none",
                                    group.name, group.options.begin()->first, kProcesses));
   }
+  add_faults_of_commands(cluster, faults);
   if (cluster.link != kPort && cluster.link != kStdio)
     faults.push_back(fmt::format("cluster.link is \"{}\"; there are \"{}\", \"{}\"", cluster.link, kPort, kStdio));
   if (cluster.link == kStdio && cluster.engine == "slurm" &&
@@ -185,7 +221,7 @@ std::unique_ptr<engine::cluster::ClusterEngine> make_cluster(const ClusterConfig
   const EngineKind& kind = *find_engine(cluster.engine);
   if (command.empty()) throw EngineError("this program has no command by which it can be started on other nodes");
   std::optional<engine::cluster::KeptNodes> kept = find_kept_nodes(directory);
-  NamedProvider made = kind.make(kept ? kept->jobs : "");
+  NamedProvider made = kind.make(cluster, kept ? kept->jobs : "");
   const bool is_over_stdio = cluster.link == kStdio;
   engine::cluster::ClusterOptions options{
       .start = {.command = command, .directory = std::filesystem::current_path(), .over_stdio = is_over_stdio},
@@ -200,12 +236,7 @@ std::unique_ptr<engine::cluster::ClusterEngine> make_cluster(const ClusterConfig
       .kept = std::move(kept),
       .stays = directory.empty() || is_over_stdio ? std::chrono::duration<double>(0) : cluster.nodes_stay,
       .drain_before = cluster.drain_before};
-  for (const NodeGroup& group : cluster.groups)
-    options.requests.push_back({.group = group.name,
-                                .nodes = group.nodes > 0 ? group.nodes : kind.usual_nodes(),
-                                .cpus = static_cast<double>(group.cpus),
-                                .gpus = group.gpus,
-                                .options = group.options});
+  for (const NodeGroup& group : cluster.groups) options.requests.push_back(to_request(group, kind));
   return std::make_unique<engine::cluster::ClusterEngine>(std::move(made.provider), std::move(options));
 }
 

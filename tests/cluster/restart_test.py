@@ -55,7 +55,7 @@ class RestartTest(unittest.TestCase):
 
     def cluster_file(self, name="cluster.json", nodes=2, **members):
         file = self.directory / name
-        file.write_text(json.dumps({"engine": self.engine, "groups": [{"name": "trial", "nodes": nodes}], **members}),
+        file.write_text(json.dumps({"engine": self.engine, "groups": [{"name": "trial", "nodes": nodes}]} | members),
                         encoding="utf-8")
         return str(file)
 

@@ -182,6 +182,11 @@ class Rig:
     def environment(self, variables=None):
         return environment({"SLURM_CONF": str(self.directory / "slurm.conf")} | (variables or {}))
 
+    def inner_pid(self, node):
+        """Returns the id, as processes of the cluster see it, of one whose namespaces are those of the node."""
+        status = pathlib.Path(f"/proc/{self._pids[node]}/status").read_text()
+        return int(status.partition("NSpid:")[2].split("\n")[0].split()[-1])
+
     def start(self, node, command, env=None, **options):
         """Starts a command on a node; returns its subprocess.Popen. `processes` finds what it starts."""
         return subprocess.Popen(self.command(node, command), env=self.environment(env), **options)

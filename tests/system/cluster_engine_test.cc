@@ -88,6 +88,13 @@ class WatchedProcesses final : public Provider {
   int requests() const { return requests_; }
   // Refuses all further requests.
   void refuse() { refuses_ = true; }
+  // Says of an agent that what had started it has ended, and perhaps not the agent.
+  void say_that_it_may_have_ended(pid_t agent) {
+    for (const engine::cluster::NodeProcess& process : agents_.processes()) {
+      if (process.pid == agent)
+        added_.emplace_back(engine::cluster::AgentEnded{process.request, process.ordinal, "ssh has ended", false});
+    }
+  }
   // Says of agents that end only that what had started them has ended.
   void hide_ends() { hides_ends_ = true; }
   void release(std::uint64_t request) override { agents_.release(request); }
@@ -160,12 +167,16 @@ Nodes make_nodes(std::int64_t count, Setting setting = {}) {
   for (;;) ::pause();
 });
 
-// Two nodes of this machine or, with CADRE_TEST_CLUSTER, of that cluster (tests/cluster/nodes_test.py).
+// Two nodes of this machine or, with CADRE_TEST_CLUSTER, of the cluster that CADRE_CLUSTER would name
+// (tests/cluster/nodes_test.py).
 std::unique_ptr<ClusterEngine> make_two_nodes(bool over_stdio = false) {
-  const char* const cluster = std::getenv("CADRE_TEST_CLUSTER");
-  if (cluster == nullptr) return make_nodes(2, {.over_stdio = over_stdio}).engine;
-  return worker::make_cluster({.engine = cluster, .groups = {{.nodes = 2}}, .link = over_stdio ? "stdio" : "port"},
-                              {std::filesystem::read_symlink("/proc/self/exe")});
+  const char* const name = std::getenv("CADRE_TEST_CLUSTER");
+  if (name == nullptr) return make_nodes(2, {.over_stdio = over_stdio}).engine;
+  ::setenv(worker::cluster_variable, name, 1);
+  ClusterConfig cluster = worker::find_cluster({}).value();
+  cluster.groups.front().nodes = 2;
+  cluster.link = over_stdio ? "stdio" : "port";
+  return worker::make_cluster(cluster, {std::filesystem::read_symlink("/proc/self/exe")});
 }
 
 template <std::unique_ptr<engine::Engine> (*make)()>
@@ -357,6 +368,17 @@ TEST_F(ClusterEngineTest, ANodeWhoseAgentDiesComesAgainWithAnotherAgent) {
   EXPECT_EQ(heard[worker].reports.size(), 10U);
 }
 
+TEST_F(ClusterEngineTest, AnAgentWithoutWhatHasStartedItGoesInOrderAndAnotherOneComes) {
+  const WorkerId worker = start(0, many_reports(500));
+  ASSERT_TRUE(heard_from(worker, 1));
+  nodes.provider->say_that_it_may_have_ended(agent(0));
+  ASSERT_TRUE(heard.until([this] { return !heard.draining.empty() && !heard.joined.empty(); }));
+  EXPECT_EQ(heard.draining[0].reason, "ssh has ended");
+  ASSERT_TRUE(heard.until([this] { return !heard.left.empty(); }));
+  EXPECT_EQ(heard[worker].reports.size(), 500U);
+  EXPECT_EQ(heard.exit(worker), engine::conformance::exited_with_0);
+}
+
 TEST_F(ClusterEngineTest, WithoutNodesAndWithoutHopeItEnds) {
   nodes.provider->refuse();
   const WorkerId worker = start(0, {hangs()});
@@ -403,6 +425,20 @@ class ImpatientEngine : public ClusterEngineTest {
  protected:
   ImpatientEngine() : ClusterEngineTest({.patience = 6s}) {}
 };
+
+TEST_F(ImpatientEngine, WorkersOfAnAgentThatMayHaveEndedAreNotGivenUpBeforeItHasEndedThem) {
+  const WorkerId lost = start(0, {report({}), hangs()});
+  ASSERT_TRUE(heard_from(lost, 1));
+  const pid_t process = agent(0);
+  ::kill(process, SIGSTOP);
+  const auto cut = std::chrono::steady_clock::now();
+  nodes.provider->say_that_it_may_have_ended(process);
+  nodes.engine->break_connection(nodes.engine->nodes().at(0).id);
+  ASSERT_TRUE(heard.until([this] { return !heard.left.empty(); }));
+  EXPECT_GT(std::chrono::steady_clock::now() - cut, 4s);
+  EXPECT_EQ(heard.exit(lost).kind, Exit::Kind::node_lost);
+  ::kill(process, SIGCONT);
+}
 
 TEST_F(ImpatientEngine, ANodeThatWasGivenUpComesBackAsAnotherOneWithoutItsWorkers) {
   const WorkerId lost = start(0, {report({}), hangs()});

@@ -82,6 +82,18 @@ class TutorialsTest(unittest.TestCase):
                 finally:
                     os.chdir("/")
 
+    def test_the_clusters_that_pages_describe_can_be_used(self):
+        clusters = [block for page in PAGES.glob("*.md") for block in blocks_of(page)
+                    if block.language == "json" and '"engine"' in block.text]
+        self.assertGreaterEqual(len(clusters), 6)
+        for block in clusters:
+            with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+                file.write(block.text)
+                file.flush()
+                run = [BIN / "cadre", "run", "--cluster", file.name, "--", "true"]
+                done = subprocess.run(run, env=os.environ | {"SLURM_JOB_ID": "1"}, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, f"{block.place()}: {done.stderr}")
+
 
 if __name__ == "__main__":
     unittest.main()

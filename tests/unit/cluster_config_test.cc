@@ -22,7 +22,7 @@ TEST(ClusterConfig, TheDefaultsHaveNoFault) {
 
 TEST(ClusterConfig, EachFaultIsSaidWithItsMember) {
   EXPECT_THAT(faults_of(ClusterConfig{.engine = "slrum"}),
-              ElementsAre(R"(cluster.engine is "slrum"; there are "slurm", "processes")"));
+              ElementsAre(R"(cluster.engine is "slrum"; there are "slurm", "commands", "processes")"));
   EXPECT_THAT(faults_of(ClusterConfig{.groups = {}}), ElementsAre("cluster.groups is empty"));
   EXPECT_THAT(faults_of(ClusterConfig{.groups = {{.name = "a", .nodes = -1, .cpus = -2, .gpus = -3}}}),
               ElementsAre(R"(cluster.groups: nodes of "a" is -1)", R"(cluster.groups: cpus of "a" is -2)",
@@ -41,6 +41,19 @@ TEST(ClusterConfig, OverStandardStreamsNobodyDials) {
               ElementsAre(HasSubstr("cluster.addresses are 10.0.0.1, and with cluster.link \"stdio\" no node dials")));
   ::unsetenv("SLURM_JOB_ID");
   EXPECT_THAT(faults_of(ClusterConfig{.link = "stdio"}), ElementsAre(HasSubstr("this program is in no allocation")));
+}
+
+TEST(ClusterConfig, CommandsAreForTheirEngineAndSuitTheirGroups) {
+  const NodeCommands remote_shell{.submit = {"ssh", "{host}", "sh"}};
+  const NodeGroup two_hosts{.name = "a", .options = {{"hosts", "n1,n2"}}};
+  EXPECT_THAT(faults_of(ClusterConfig{.engine = "commands", .groups = {two_hosts}, .commands = remote_shell}),
+              IsEmpty());
+  EXPECT_THAT(faults_of(ClusterConfig{.engine = "commands", .commands = remote_shell}),
+              ElementsAre(HasSubstr(R"(cluster.groups: "nodes" has no option "hosts")")));
+  EXPECT_THAT(faults_of(ClusterConfig{.engine = "commands"}),
+              ElementsAre(HasSubstr("cluster.commands.submit is empty")));
+  EXPECT_THAT(faults_of(ClusterConfig{.engine = "processes", .commands = remote_shell}),
+              ElementsAre(R"(cluster.commands are for the engine "commands", and cluster.engine is "processes")"));
 }
 
 TEST(ClusterConfig, OptionsAreForEnginesThatHaveThem) {

@@ -117,11 +117,11 @@ TEST(KeptNodes, WithAFlippedBitAreRefusedUnlessNothingHasChanged) {
 
 TEST(KeptNodes, InANewerFormatAreRefused) {
   std::string text = to_text(some_nodes(), "1.2");
-  const std::string format = "\"format\": 2";
+  const std::string format = "\"format\": 3";
   ASSERT_THAT(text, HasSubstr(format));
-  text.replace(text.find(format), format.size(), "\"format\": 3");
+  text.replace(text.find(format), format.size(), "\"format\": 4");
   EXPECT_THAT(message_of<StorageError>([&] { parse_kept_nodes(text, "1.2"); }),
-              HasSubstr("it has format 3, and this program reads format 2"));
+              HasSubstr("it has format 4, and this program reads format 3"));
 }
 
 TEST(KeptNodes, SayWhatWaitsToReadersOfTheRun) {

@@ -524,6 +524,9 @@ void ClusterEngine::agent_ended(const AgentEnded& ended) {
     if (!is_it) continue;
     member.has_ended = was_there = true;
     member.is_end_certain = ended.is_certain;
+    // Another node comes in the place of one that is there without what has started it.
+    if (!ended.is_certain && !options_.start.over_stdio && member.link->is_connected() && !member.is_draining)
+      drain(member, {}, ended.reason);
   }
   if (requests_.agent_ended(ended, was_there, !has_begun_, Clock::now())) return;
   cannot_have(has_begun_ ? fmt::format("agents have ended {} times before they connected, the last one: {}",
@@ -798,8 +801,8 @@ std::optional<ClusterEngine::TimePoint> ClusterEngine::given_up_at(const Member&
   }
   // A connection that was closed says nothing about the node's workers, nor does a provider about a node that is
   // silent: they may run until their agent has ended them.
-  if (broken->was_silent || (!member.has_ended && !member.workers.empty()))
-    return broken->last_heard + options_.patience;
+  const bool may_run = !member.workers.empty() && !(member.has_ended && member.is_end_certain);
+  if (broken->was_silent || may_run) return broken->last_heard + options_.patience;
   return member.has_ended ? broken->at : broken->at + kRedial;
 }
 

@@ -58,6 +58,15 @@ std::pair<base::FileDescriptor, base::FileDescriptor> make_sockets(const Command
   return {base::FileDescriptor(ends[0]), base::FileDescriptor(ends[1])};
 }
 
+// The other end reads it later: all of it must fit in.
+void put_into(const base::FileDescriptor& session, const CommandStart& start) {
+  const int size = static_cast<int>(std::min<std::size_t>(start.input.size() * 2, std::size_t{1} << 30));
+  ::setsockopt(session.get(), SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+  const std::string& input = start.input;
+  if (::send(session.get(), input.data(), input.size(), MSG_DONTWAIT | MSG_NOSIGNAL) != std::ssize(input))
+    throw_not_started(start, fmt::format("its input of {} bytes is too long", input.size()));
+}
+
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
@@ -138,6 +147,7 @@ Command::Command(const CommandStart& start) : most_output_(start.most_output) {
   base::FileDescriptor session;
   if (start.carries_session) {
     std::tie(session, input) = make_sockets(start);
+    if (!start.input.empty()) put_into(session, start);
   } else {
     input = make_input(start);
     std::tie(output, childs_output) = make_pipe(start);

@@ -21,8 +21,8 @@ struct CommandStart {
   std::vector<std::string> arguments = {};          // the first is the program, looked for in this process's PATH
   std::vector<std::string> environment = {};        // all of it, as NAME=value
   std::filesystem::path directory = {};             // empty: this process's
-  std::string input = {};                           // standard input
-  bool carries_session = false;                     // both are one socket instead, whose other end is session()
+  std::string input = {};                           // standard input; of a session its beginning, which must fit in
+  bool carries_session = false;                     // both are one socket, whose other end is take_session()
   int death_signal = SIGKILL;                       // when the thread that started it ends; 0: it goes on
   std::size_t most_output = std::size_t{16} << 20;  // bytes of its output that are kept, from the beginning
 };

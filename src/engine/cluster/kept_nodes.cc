@@ -18,7 +18,7 @@ namespace cadre::engine::cluster {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::int64_t kNodesFormat = 2;
+constexpr std::int64_t kNodesFormat = 3;
 
 struct NodesDocument {
   std::int64_t format = kNodesFormat;

@@ -54,12 +54,14 @@ struct KeptRequest {
   std::set<std::int64_t> ended = {};  // ordinals of nodes that are gone, and were asked for again
   bool operator==(const KeptRequest&) const = default;
 };
-// A process of this machine by which a provider has a node: the agent, or what runs it elsewhere.
+// By what a provider has a node: a process of this machine, which is the agent or runs it elsewhere, or a job.
 struct NodeProcess {
   std::uint64_t request = 0;
   std::optional<std::int64_t> ordinal = {};  // of its node; empty: it has all nodes of the request
-  std::int64_t pid = 0;
-  std::string mark = {};  // as in AgentStart
+  std::int64_t pid = 0;                      // 0: it is no process
+  std::string mark = {};                     // as in AgentStart
+  std::string job = {};                      // empty: it is none, or known by its name (KeptNodes::jobs)
+  std::string host = {};                     // the machine, where the provider chooses it
   bool operator==(const NodeProcess&) const = default;
 };
 
@@ -113,7 +115,7 @@ class Provider {
   // For a controller that continues after one that was killed: takes over the nodes of these requests, which that one
   // made, and gives back all others that it had. `processes`: as that one returned them. Before any request().
   virtual void claim(const std::vector<KeptRequest>& requests, const std::vector<NodeProcess>& processes) = 0;
-  // Returns the processes that claim() needs; they change with requests, and with events.
+  // Returns the processes and jobs that claim() needs; they change with requests, and with events.
   virtual std::vector<NodeProcess> processes() const { return {}; }
   // Returns true while whoever has the machines was not told yet of everything that was given back: take_events() goes
   // on with that.

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "engine/cluster/ordinal.h"
+#include "engine/cluster/shell.h"
 
 namespace cadre::engine::cluster::slurm {
 namespace {
@@ -45,19 +46,6 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == text.npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
-
-// Returns the text as one word of a shell.
-std::string shell_word(std::string_view text) {
-  std::string word = "'";
-  for (const char c : text) c == '\'' ? word += "'\\''" : word += c;
-  return word + "'";
-}
-
-std::string shell_line(const Words& words) {
-  std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
-  return line;
 }
 
 bool is_option_name(std::string_view name) {
@@ -109,7 +97,6 @@ std::string_view without_prefix(std::string_view line) {
   return line;
 }
 
-constexpr std::size_t kMostSaidBytes = 1000;
 // Warning of srun about --cpu-bind=none where nothing is bound anyway.
 constexpr std::string_view kNoBinding = "lacks support for cpu binding";
 
@@ -180,10 +167,7 @@ Words submit_command(const NodeRequest& request, const AgentStart& start, std::s
 
 std::string submit_script(const NodeRequest& request, const AgentStart& start) {
   std::string script = "#!/bin/sh\n";
-  // A redirection that fails would end the shell. With -C it writes to no file that was there before.
-  if (!start.log.empty())
-    script += fmt::format("log={}{}\nif (set -C; : >\"$log\") 2>/dev/null; then exec 2>>\"$log\"; fi\n",
-                          shell_word(start.log.string()), request.all_or_none ? "" : "_\"$SLURM_ARRAY_TASK_ID\"");
+  if (!start.log.empty()) script += log_lines(start.log, request.all_or_none ? "" : "_\"$SLURM_ARRAY_TASK_ID\"");
   if (!request.all_or_none)
     return script + fmt::format("{}=\"$SLURM_ARRAY_TASK_ID\" exec {}\n", kOrdinalVariable, shell_line(start.command));
   Words launch = {"srun"};
@@ -285,10 +269,9 @@ std::string said(std::string_view errors) {
   std::string said;
   for (const std::string_view line : split(errors, '\n')) {
     const std::string_view text = without_prefix(trimmed(line));
-    if (!text.empty() && text.find(kNoBinding) == text.npos) said += (said.empty() ? "" : "; ") + std::string(text);
+    if (text.find(kNoBinding) == text.npos) said += std::string(text) + "\n";
   }
-  if (said.size() > kMostSaidBytes) said = "..." + said.substr(said.size() - kMostSaidBytes);
-  return said;
+  return in_one_line(said);
 }
 
 std::string waiting_step(std::string_view errors) {

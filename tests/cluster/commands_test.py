@@ -1,0 +1,291 @@
+"""Nodes that commands start: a remote shell, and a batch system. Both are stood in for by scripts that run what they are
+given on the nodes of a rig."""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+import nodes_test
+import restart_test
+import rig
+
+BIN = pathlib.Path(os.environ["CADRE_BIN"])
+SUITES = {"port": (nodes_test.SUITE, 28), "stdio": ("AgentsOverStdio/*", 14)}
+
+# As with ssh, what it has started does not end with it.
+REMOTE_SHELL = """#!/bin/sh
+case "$1" in
+{hosts}
+  *) echo "remote: there is no host $1" >&2; exit 255 ;;
+esac
+shift
+exec 3<&0
+nsenter --target "$node" --net --uts --mount -- setsid "$@" <&3 3<&- &
+exec 3<&-
+wait $!
+"""
+
+SUBMIT = """#!/bin/sh
+job=$(mktemp "{spool}/XXXXXXXX")
+cat >"$job.new"
+echo waits >"$job.state"
+mv "$job.new" "$job.script"
+echo "Your job ${{job##*/}} is in the queue"
+"""
+LIST = """#!/bin/sh
+cd "{spool}" || exit
+echo "job state"
+for state in *.state; do
+  [ ! -e "$state" ] || echo "${{state%.state}} $(cat "$state" 2>/dev/null)"
+done
+"""
+CANCEL = """#!/bin/sh
+[ -e "{spool}/$1.state" ] || {{ echo "there is no job $1" >&2; exit 1; }}
+: >"{spool}/$1.cancel"
+"""
+
+
+class Batch:
+    """A batch system: a job runs on a node of its own, in the order in which they came."""
+
+    def __init__(self, cluster, folder):
+        self.cluster = cluster
+        self.spool = folder / "spool"
+        self.spool.mkdir()
+        self.commands = {}
+        for name, text in (("submit", SUBMIT), ("list", LIST), ("cancel", CANCEL)):
+            script = folder / name
+            script.write_text(text.format(spool=self.spool), encoding="utf-8")
+            script.chmod(0o755)
+            self.commands[name] = [str(script)]
+        self.commands["cancel"].append("{id}")
+        self.commands["id"] = r"job (\w+) is"
+        self._running = {}
+        self._ends = False
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def close(self):
+        self._ends = True
+        self._thread.join()
+        for process, _ in self._running.values():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def jobs(self):
+        """Returns state by job."""
+        states = {}
+        for state in sorted(self.spool.glob("*.state")):
+            with contextlib.suppress(OSError):  # it has ended
+                states[state.stem] = state.read_text().strip()
+        return states
+
+    def cancel(self, job):
+        (self.spool / f"{job}.cancel").touch()
+
+    def _serve(self):
+        while not self._ends:
+            for script in sorted(self.spool.glob("*.script"), key=lambda file: file.stat().st_mtime_ns):
+                self._look(script)
+            time.sleep(0.02)
+
+    def _look(self, script):
+        job = script.stem
+        is_cancelled = script.with_suffix(".cancel").exists()
+        if job in self._running:
+            process, _ = self._running[job]
+            if is_cancelled:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGTERM)
+            if process.poll() is not None:
+                del self._running[job]
+                self._forget(script)
+            return
+        if is_cancelled:
+            self._forget(script)
+            return
+        free = [node for node in self.cluster.nodes if node not in [node for _, node in self._running.values()]]
+        if free:
+            with open(script, "rb") as text:
+                process = self.cluster.start(free[0], ["sh"], stdin=text, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                             start_new_session=True)
+            self._running[job] = (process, free[0])
+            script.with_suffix(".state").write_text(f"runs on {free[0]}\n", encoding="utf-8")
+
+    @staticmethod
+    def _forget(script):
+        for suffix in (".state", ".cancel", ".script"):
+            script.with_suffix(suffix).unlink(missing_ok=True)
+
+
+class CommandsTest(restart_test.SlurmTest):
+    """A rig without Slurm; `commands` are those of the subclass, `group` is more of its group."""
+
+    engine = "commands"
+    commands = {}
+    group = {}
+
+    def setUp(self):
+        self.cluster = self.enterContext(rig.Rig(nodes=2, slurm=False))
+        self.directory = self.cluster.directory
+
+    def cluster_file(self, name="cluster.json", nodes=0, **members):
+        group = {"name": "trial", "nodes": nodes, **self.group}
+        return super().cluster_file(name, groups=[group], commands=self.commands, **members)
+
+    def begin(self, **members):
+        process = self.start(self.command(), CADRE_CLUSTER=self.cluster_file(**members))
+        restart_test.wait_until(lambda: self.rows() >= 20 and len(self.agents()) == 2, "two nodes are at work")
+        return process
+
+    def expect_the_suite_to_pass(self, link):
+        suite, tests = SUITES[link]
+        done = self.cluster.run("ctl", [BIN / "cadre_system_tests", f"--gtest_filter={suite}"], check=False, timeout=200,
+                                env={"CADRE_TEST_CLUSTER": self.cluster_file()}, cwd=self.directory)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(f"[  PASSED  ] {tests} tests.", done.stdout)
+
+    def results_of(self, name, **variables):
+        command = [str(restart_test.TOOL), str(self.directory / name), "4", "12", "1"]
+        output, errors = self.start(command, **variables).communicate(timeout=restart_test.DEADLINE_S)
+        self.assertEqual(errors, "")
+        return [json.loads(line) for line in output.splitlines()]
+
+    def expect_what_one_machine_comes_to(self, cluster):
+        here, there = self.results_of("here"), self.results_of("there", CADRE_CLUSTER=cluster)
+        self.assertEqual([trial["value"] for trial in there], [trial["value"] for trial in here])
+        self.assertEqual({trial["host"] for trial in there}, {"n1", "n2"})
+
+    def waiting(self):
+        done = self.cluster.run("ctl", [BIN / "cadre", "nodes", self.experiment(), "--json"])
+        return [(one["group"], one["nodes"], one["reason"]) for one in json.loads(done.stdout)["waiting"]]
+
+
+class RemoteShellTest(CommandsTest):
+    def setUp(self):
+        super().setUp()
+        hosts = "\n".join(f"  {node}) node={self.cluster.inner_pid(node)} ;;" for node in self.cluster.nodes)
+        self.shell = self.directory / "remote"
+        self.shell.write_text(REMOTE_SHELL.format(hosts=hosts), encoding="utf-8")
+        self.shell.chmod(0o755)
+        self.commands = {"submit": [str(self.shell), "{host}", "sh"]}
+        self.group = {"options": {"hosts": "n1, n2"}}
+
+    def shells(self):
+        return self.cluster.processes("remote", "ctl")
+
+    def test_the_suite_passes(self):
+        self.expect_the_suite_to_pass("port")
+
+    def test_the_suite_passes_with_the_session_in_its_input_and_output(self):
+        self.expect_the_suite_to_pass("stdio")
+
+    def test_two_nodes_come_to_what_one_machine_comes_to(self):
+        self.expect_what_one_machine_comes_to(self.cluster_file())
+        self.expect_no_agents()
+        self.assertEqual(self.shells(), [])
+
+    def test_a_killed_agent_costs_its_steps_and_another_one_comes_to_its_host(self):
+        process = self.begin()
+        begun = time.time()
+        victim = self.agents()[0]
+        os.kill(victim, signal.SIGKILL)
+        restart_test.wait_until(lambda: len(set(self.agents()) - {victim}) == 2, "another one has come")
+        self.assertLess(time.time() - begun, 15)  # it is known at once that it has ended
+        self.finish(process)
+        self.expect_no_agents()
+
+    def test_an_agent_whose_shell_is_killed_goes_in_order_and_another_one_comes(self):
+        process = self.begin()
+        before = self.agents()
+        os.kill(self.shells()[0], signal.SIGKILL)
+        restart_test.wait_until(lambda: set(self.agents()) - set(before), "another one comes")
+        restart_test.wait_until(lambda: len(set(before) & set(self.agents())) == 1, "the one without a shell goes")
+        self.finish(process)
+        self.expect_no_agents()
+
+    def test_a_killed_controller_is_continued_on_the_same_agents(self):
+        first = self.begin()
+        agents, killed = self.kill_controller()
+        first.wait()
+        second = self.start(self.command(), CADRE_CLUSTER=self.cluster_file())
+        self.wait_begun(killed)
+        self.assertEqual(self.agents(), agents)
+        self.finish(second)
+        self.expect_no_agents()
+        self.assertEqual(self.shells(), [])
+
+    def test_a_host_that_is_not_there_is_named(self):
+        self.group = {"options": {"hosts": "n3"}}
+        process = self.start(self.command(), CADRE_CLUSTER=self.cluster_file())
+        _, errors = process.communicate(timeout=restart_test.DEADLINE_S)
+        self.assertEqual(process.returncode, 1, errors)
+        self.assertIn("ended with exit code 255: remote: there is no host n3", errors)
+
+
+class BatchTest(CommandsTest):
+    def setUp(self):
+        super().setUp()
+        self.batch = Batch(self.cluster, self.directory)
+        self.addCleanup(self.batch.close)
+        self.commands = self.batch.commands
+
+    def expect_nothing_left(self):
+        restart_test.wait_until(lambda: not self.batch.jobs(), "the queue is empty")
+        self.expect_no_agents()
+
+    def test_the_suite_passes(self):
+        self.expect_the_suite_to_pass("port")
+
+    def test_two_nodes_come_to_what_one_machine_comes_to(self):
+        self.expect_what_one_machine_comes_to(self.cluster_file(nodes=2))
+        self.expect_nothing_left()
+
+    def test_a_job_that_waits_is_shown_and_given_back_with_the_others(self):
+        process = self.begin(nodes=3)
+        [waiting] = [job for job, state in self.batch.jobs().items() if state == "waits"]
+        restart_test.wait_until(lambda: self.waiting() == [("trial", 1, f"{waiting} waits")], "it is shown")
+        self.finish(process)
+        self.expect_nothing_left()
+
+    def test_a_job_that_is_cancelled_from_outside_is_followed_by_another_one(self):
+        process = self.begin(nodes=2)
+        before = self.batch.jobs()
+        self.batch.cancel(next(iter(before)))
+        restart_test.wait_until(lambda: set(self.batch.jobs()) - set(before), "another job is there")
+        self.finish(process)
+        self.expect_nothing_left()
+
+    def test_a_killed_controller_is_continued_with_the_same_jobs(self):
+        first = self.begin(nodes=3)
+        before = self.batch.jobs()
+        self.assertEqual(len(before), 3)
+        agents, killed = self.kill_controller()
+        first.wait()
+        second = self.start(self.command(), CADRE_CLUSTER=self.cluster_file(nodes=3))
+        self.wait_begun(killed)
+        self.assertEqual(self.agents(), agents)
+        self.assertEqual(self.batch.jobs(), before)
+        self.finish(second)
+        self.expect_nothing_left()
+
+    def test_jobs_that_are_not_wanted_any_more_are_cancelled(self):
+        first = self.begin(nodes=3)
+        self.kill_controller()
+        first.wait()
+        self.finish(self.start(self.command(), CADRE_CLUSTER=self.cluster_file(nodes=1)))
+        self.expect_nothing_left()
+
+
+del CommandsTest  # its tests are those of the classes above
+
+if __name__ == "__main__":
+    rig.skip_unless_there()
+    unittest.main()
