@@ -51,8 +51,8 @@ struct NodeCommands {
 };
 
 /// A cluster. On each of its nodes one process of this program, started with the same arguments, runs as an agent: it
-/// is the program up to cadre::init(), which there never returns. All nodes must see the program and the experiment's
-/// directory under the same paths.
+/// is the program up to cadre::init(), which there never returns. All nodes must see the program under the same path, and
+/// best the storage path, too: where they do not, the files of an experiment go over the connections of the agents.
 struct ClusterConfig {
   /// Whoever has the nodes. "slurm": inside an allocation (SLURM_JOB_ID is set) its nodes, otherwise jobs that are
   /// queued for them. "commands": whatever `commands` start, such as ssh. "processes": agents on this machine, to try a

@@ -124,6 +124,7 @@ void ResumableSession::receive_piece(Lane lane, bool is_last, std::uint64_t numb
   incoming.message.insert(incoming.message.end(), content.begin(), content.end());
   if (is_last) messages.push_back({lane, std::exchange(incoming.message, {})});
   ++connection_->unacknowledged;
+  connection_->unacknowledged_bytes += content.size();
   if (!connection_->acknowledge_by) connection_->acknowledge_by = now + acknowledgement_delay;
 }
 
@@ -148,7 +149,7 @@ void ResumableSession::write_counts(Kind kind, std::uint64_t number, TimePoint n
   Bytes& output = connection_->output;
   append_header(output, static_cast<std::uint8_t>(kind), 0, false, number, kCountsBytes);
   for (const Incoming& incoming : incoming_) append_number(output, incoming.received);
-  connection_->unacknowledged = 0;
+  connection_->unacknowledged = connection_->unacknowledged_bytes = 0;
   connection_->acknowledge_by.reset();
   connection_->last_output = now;
 }
@@ -177,7 +178,9 @@ void ResumableSession::written(std::size_t bytes) {
 std::optional<ResumableSession::TimePoint> ResumableSession::next_output() const {
   if (!connection_ || (connection_->has_greeted && !connection_->is_greeted)) return std::nullopt;
   if (!connection_->has_greeted) return TimePoint::min();
-  if (connection_->unacknowledged >= pieces_per_acknowledgement) return TimePoint::min();
+  if (connection_->unacknowledged >= pieces_per_acknowledgement ||
+      connection_->unacknowledged_bytes >= bytes_per_acknowledgement)
+    return TimePoint::min();
   const TimePoint next = connection_->last_output + heartbeat;
   return connection_->acknowledge_by ? std::min(next, *connection_->acknowledge_by) : next;
 }

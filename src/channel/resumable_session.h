@@ -45,8 +45,9 @@ class ResumableSession {
 
   // An end that has sent nothing for this time sends an acknowledgement, by which the other end knows that it lives.
   static constexpr auto heartbeat = std::chrono::seconds(1);
-  // Pieces are acknowledged after so many, or after this time.
+  // Pieces are acknowledged after so many, so many bytes of them, or after this time.
   static constexpr std::size_t pieces_per_acknowledgement = 64;
+  static constexpr std::size_t bytes_per_acknowledgement = std::size_t{512} << 10;
   static constexpr auto acknowledgement_delay = std::chrono::milliseconds(200);
   static constexpr std::size_t max_piece_bytes = std::size_t{256} << 10;
   // A message of the channel, and what carries it.
@@ -103,9 +104,10 @@ class ResumableSession {
     Bytes input = {};   // of a frame that has not arrived completely
     Bytes output = {};  // frames that are being written
     std::size_t written = 0;
-    bool has_greeted = false;  // this end
-    bool is_greeted = false;   // by the other end
-    std::size_t unacknowledged = 0;
+    bool has_greeted = false;        // this end
+    bool is_greeted = false;         // by the other end
+    std::size_t unacknowledged = 0;  // pieces
+    std::size_t unacknowledged_bytes = 0;
     std::optional<TimePoint> acknowledge_by = {};
     TimePoint last_heard;
     TimePoint last_output;

@@ -94,9 +94,10 @@ Session resume(const fs::path& directory) {
 }
 
 std::unique_ptr<engine::Engine> make_engine(const Session& session, const store::Tenant& tenant, IfExists if_exists,
-                                            bool has_ended) {
+                                            bool has_ended, bool may_carry_files) {
   try {
-    return has_ended ? worker::make_idle_engine() : worker::make_root_engine(session.directory, marks_of(session));
+    return has_ended ? worker::make_idle_engine()
+                     : worker::make_root_engine(session.directory, marks_of(session), may_carry_files);
   } catch (const Interrupted&) {
     throw_interrupted(session, tenant, if_exists);
   }

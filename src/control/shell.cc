@@ -22,7 +22,7 @@ std::string capitalized(std::string text) {
 
 Shell::Shell(Setting setting, store::ExperimentStore& store, engine::Engine& engine)
     : setting_(std::move(setting)),
-      work_place_(setting_.directory, setting_.publication, engine.directory_of_workers()),
+      work_place_(setting_.directory, setting_.publication, engine),
       store_(store),
       engine_(engine),
       clock_(engine),
@@ -35,6 +35,9 @@ Shell::Shell(Setting setting, store::ExperimentStore& store, engine::Engine& eng
                    .say = [this](const std::string& text) { say(text); }}) {}
 
 void Shell::prepare_work_place() {
+  if (engine_.carries_files())
+    say(fmt::format("The nodes do not see {}: its files go over the connections of their agents",
+                    setting_.directory.string()));
   if (!work_place_.is_shared()) return;
   publishing_.find_leftovers();
   patiently([&] { work_place_.prepare(store_); });

@@ -40,18 +40,24 @@ bool holds_link(const fs::path& path) {
 }  // namespace
 
 WorkPlace::WorkPlace(fs::path directory, const std::optional<publish::Publication>& publication,
-                     const fs::path& of_workers)
-    : directory_(std::move(directory)) {
+                     const engine::Engine& engine)
+    : directory_(std::move(directory)), engine_(engine) {
   if (publication) {
     published_ = publication->directory();
     storage_ = publication->storage;
     generation_ = publication->lease->generation();
   }
+  if (engine.carries_files()) return;
+  const fs::path of_workers = engine.directory_of_workers(0);
   if (of_workers.empty() || of_workers == directory_) return;
   if (of_workers != published_)
     throw EngineError(
         fmt::format("workers cannot work in {}: the run's directory is {}", of_workers.string(), directory_.string()));
   is_shared_ = true;
+}
+
+fs::path WorkPlace::path_of(const fs::path& inner, engine::NodeId node) const {
+  return (engine_.carries_files() ? engine_.directory_of_workers(node) : root()) / inner;
 }
 
 // ---- Before workers start
@@ -168,8 +174,8 @@ void WorkPlace::remove_where_published(const base::InnerPath& reported) const {
     base::remove_inside(published_, reported);
 }
 
-fs::path WorkPlace::checkpoint(const std::string& directory) const {
-  if (!is_shared_) return directory_ / directory;
+fs::path WorkPlace::checkpoint(const std::string& directory, engine::NodeId node) const {
+  if (!is_shared_) return path_of(directory, node);
   const auto remote = storage::remote_files(directory_ / directory);
   return published_ / (remote ? remote->place_of(directory) : directory);
 }

@@ -1,6 +1,8 @@
-// Decides where the workers of an experiment or a training run make and find their files: in its directory, or in its
-// shared place. That is the directory where it is published, and where workers work that run on nodes which do not see
-// the run's directory.
+// Decides where the workers of an experiment or a training run make and find their files: in its directory, in its
+// shared place, or where the nodes see neither, each in its node's own directory. The shared place is the directory
+// where the run is published, and where workers work that run on nodes which do not see the run's directory. What is in
+// the directory of a node is carried to the run's, and to it, by the engine (engine/cluster/carrier.h); for the
+// controller it is as if its workers worked there.
 //
 // In a shared place a checkpoint is written once, by the worker, to where it stays. To commit it is to rename it to the
 // name under which it is published (publish/manifest.h); the run's directory gets the list of its files instead of them
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "base/inner_path.h"
+#include "engine/engine.h"
 #include "publish/place.h"
 #include "store/experiment_store.h"
 
@@ -22,17 +25,18 @@ namespace cadre::control {
 
 class WorkPlace {
  public:
-  // `directory`: the run's. `of_workers`: see engine::Engine::directory_of_workers. Throws EngineError if that is
-  // neither the run's directory nor where it is published.
+  // `directory`: the run's. `engine`: of its workers; must live as long as this object. Throws EngineError if they work
+  // in one directory (engine::Engine::directory_of_workers) that is neither the run's nor where it is published.
   WorkPlace(std::filesystem::path directory, const std::optional<publish::Publication>& publication,
-            const std::filesystem::path& of_workers);
+            const engine::Engine& engine);
 
   const std::filesystem::path& directory() const { return directory_; }
   bool is_shared() const { return is_shared_; }
-  // Returns the directory in which workers work; in it everything has the path that it has in the run's directory,
-  // but for checkpoints.
+  // Returns the directory in which what workers report and print is found; in it everything has the path that it has in
+  // the run's directory, but for checkpoints.
   const std::filesystem::path& root() const { return is_shared_ ? published_ : directory_; }
-  std::filesystem::path path_of(const std::filesystem::path& inner) const { return root() / inner; }
+  // Returns a path as workers on a node have it.
+  std::filesystem::path path_of(const std::filesystem::path& inner, engine::NodeId node = 0) const;
   // Returns the shared place, if it is one; empty: it is not.
   std::filesystem::path shared() const { return is_shared_ ? published_ : std::filesystem::path(); }
   // Returns the directory where the run is published, also if workers work elsewhere; empty: it is published in none.
@@ -62,8 +66,8 @@ class WorkPlace {
   // not seen committed; and removes such a directory.
   std::vector<std::string> reported_where_published(const std::filesystem::path& inner) const;
   void remove_where_published(const base::InnerPath& reported) const;
-  // Returns the path at which workers find a committed checkpoint.
-  std::filesystem::path checkpoint(const std::string& directory) const;
+  // Returns the path at which workers on a node find a committed checkpoint.
+  std::filesystem::path checkpoint(const std::string& directory, engine::NodeId node = 0) const;
 
  private:
   bool is_in_published(const std::filesystem::path& inner) const;
@@ -74,6 +78,7 @@ class WorkPlace {
   void take_output_back(const std::filesystem::path& directory, const char* name) const;
 
   std::filesystem::path directory_;
+  const engine::Engine& engine_;
   std::filesystem::path published_ = {};
   std::shared_ptr<storage::Storage> storage_ = {};
   std::int64_t generation_ = 1;

@@ -36,8 +36,10 @@ struct Node {
 struct WorkerSpec {
   channel::Assignment assignment;
   NodeId node = 0;  // on which it runs
-  // Must exist; the worker's output is appended to the files "stdout" and "stderr" in it.
+  // Must exist, unless carries_files(); the worker's output is appended to the files "stdout" and "stderr" in it.
   std::filesystem::path directory = {};
+  // Directories and files that it reads, by their paths below directory_of_workers(): see Engine::bring().
+  std::vector<std::string> needs = {};
   double cpus = 1;  // the worker's share; sets the thread count of numerical libraries (at least 1)
   // Private memory in bytes that each process of the worker may allocate beyond its memory at the start. Empty: no
   // limit.
@@ -103,12 +105,18 @@ class Engine {
   virtual std::vector<Node> nodes() const { return {{.resources = resources()}}; }
   // Returns the total resources of all nodes, including those in use.
   virtual Resources resources() const = 0;
-  // Returns the directory that all nodes see and in which the run's workers are to work, one of those that the engine
-  // was made with (worker/root_engine.h); empty: the run's own.
-  virtual std::filesystem::path directory_of_workers() const { return {}; }
+  // Returns the directory in which the run's workers are to work on a node; empty: the run's own. It is one of those
+  // that the engine was made with (worker/root_engine.h), or if carries_files() one of the node's own.
+  virtual std::filesystem::path directory_of_workers(NodeId /*node*/) const { return {}; }
+  // Returns true if nodes see none of the run's directories. Then what a worker reports as its checkpoint is in the
+  // run's directory, too, when its Report comes, and so is what it prints.
+  virtual bool carries_files() const { return false; }
 
   // Starts a worker on a node. A failure to start is reported as an Exited event, also if the node has left.
   virtual void start(WorkerId worker, const WorkerSpec& spec) = 0;
+  // If carries_files(), has a worker find directories and files of the run's directory, by their paths in it, below its
+  // node's when it is told something after this call. Otherwise they are there. One that cannot be brought ends it.
+  virtual void bring(WorkerId /*worker*/, const std::vector<std::string>& /*files*/) {}
   // Replies to the worker's last Report. Does nothing if the worker is gone.
   virtual void answer(WorkerId worker, const channel::Answer& answer) = 0;
   // Replies to a call of the worker, whose number the reply has. Does nothing if the worker is gone.

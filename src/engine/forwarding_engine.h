@@ -13,10 +13,15 @@ class ForwardingEngine : public Engine {
  public:
   // `inner` must live as long as this object.
   explicit ForwardingEngine(Engine& inner) : inner_(inner) {}
+  // An `inner` that is one itself must be given as an Engine&: it would be copied.
+  ForwardingEngine(const ForwardingEngine&) = delete;
+  ForwardingEngine& operator=(const ForwardingEngine&) = delete;
 
   std::vector<Node> nodes() const override { return inner_.nodes(); }
   Resources resources() const override { return inner_.resources(); }
-  std::filesystem::path directory_of_workers() const override { return inner_.directory_of_workers(); }
+  std::filesystem::path directory_of_workers(NodeId node) const override { return inner_.directory_of_workers(node); }
+  bool carries_files() const override { return inner_.carries_files(); }
+  void bring(WorkerId worker, const std::vector<std::string>& files) override { inner_.bring(worker, files); }
   void start(WorkerId worker, const WorkerSpec& spec) override { inner_.start(worker, spec); }
   void answer(WorkerId worker, const channel::Answer& answer) override { inner_.answer(worker, answer); }
   void reply(WorkerId worker, const channel::StoreReply& reply) override { inner_.reply(worker, reply); }

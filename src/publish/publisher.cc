@@ -178,12 +178,12 @@ void Publisher::say(std::string message) {
 void Publisher::cycle() {
   const Merge merge = is_first_ && setting_.begins_anew ? Merge{} : plan_merge(manifest_.segments);
   const std::int64_t number = next_number_++;
-  const bool replaces = merge.kept < manifest_.segments.size();
-  const store::SegmentWriter::Range range{
-      .after = merge.kept == 0 ? store::Position() : manifest_.segments[merge.kept - 1].position,
-      .first = replaces ? manifest_.segments[merge.kept].number : number,
-      .number = number,
-      .whole_tables = is_first_};
+  const SegmentEntry before = merge.kept == 0 ? SegmentEntry() : manifest_.segments[merge.kept - 1];
+  const store::SegmentWriter::Range range{.after = before.position,
+                                          .after_number = before.number,
+                                          .number = number,
+                                          .replaces = merge.kept < manifest_.segments.size(),
+                                          .whole_tables = is_first_};
   const fs::path file = setting_.directory / kSegmentFile;
   hold_removals();
   const auto segment = writer_.write(file, range);

@@ -102,15 +102,15 @@ class SegmentWriter::Draft {
   Tables take_tables() { return std::move(tables_); }
 
  private:
-  bool merges() const { return range_.first < range_.number; }
-  // Returns true if a row belongs in this segment. Records its present checksum.
+  // Returns true if a row belongs in this segment: it has changed since those before it. Records its present checksum.
   bool take(Known& known, std::int64_t checksum) {
     if (known.number == 0 || known.checksum != checksum || range_.whole_tables) {
       changed_ = true;
       known = {checksum, range_.number};
     }
-    return known.number >= range_.first;
+    return is_newer(known);
   }
+  bool is_newer(const Known& known) const { return known.number > range_.after_number; }
 
   void copy_rows() {
     Statement(database_, "INSERT INTO results SELECT * FROM store.results WHERE sequence > ?")
@@ -148,7 +148,7 @@ class SegmentWriter::Draft {
       if (all_ended && trial < std::numeric_limits<std::int64_t>::max()) tables_.first_open_trial = trial + 1;
     }
     for (const auto& [trial, known] : tables_.trials) {
-      if (known.number >= range_.first && known.number != 0) copy.bind(1, trial).run();
+      if (is_newer(known)) copy.bind(1, trial).run();
     }
   }
 
@@ -167,7 +167,7 @@ class SegmentWriter::Draft {
       const auto before = tables_.checkpoints.extract(row.id);
       Known& now = known[row.id];
       if (before) now = before.mapped();
-      if (take(now, all.integer(5)) || merges()) copy.bind(1, row.id).run();
+      if (take(now, all.integer(5)) || range_.replaces) copy.bind(1, row.id).run();
       existing.push_back(std::move(row));
     }
     Statement remove(database_, "INSERT INTO removed_checkpoints VALUES(?)");
@@ -184,7 +184,7 @@ class SegmentWriter::Draft {
     put_fact(fact, "after", std::to_string(range_.after.sequence));
     put_fact(fact, "sequence", std::to_string(position.sequence));
     put_fact(fact, "all_trials", range_.whole_tables ? "1" : "0");
-    put_fact(fact, "all_checkpoints", range_.whole_tables || merges() ? "1" : "0");
+    put_fact(fact, "all_checkpoints", range_.whole_tables || range_.replaces ? "1" : "0");
   }
 
   const Range& range_;

@@ -41,10 +41,11 @@ class SegmentWriter {
 
   // Range of rows of a segment.
   struct Range {
-    Position after = {};        // end of the segments before it
-    std::int64_t first = 0;     // number of the first segment that it replaces; `number` if it replaces none
-    std::int64_t number = 0;    // its own number; ascends
-    bool whole_tables = false;  // include all rows of the changing tables: earlier ones are unknown
+    Position after = {};            // end of the segments before it
+    std::int64_t after_number = 0;  // number of the last one of them; 0: there is none
+    std::int64_t number = 0;        // its own number; ascends
+    bool replaces = false;          // it takes the place of segments that followed those
+    bool whole_tables = false;      // include all rows of the changing tables: earlier ones are unknown
   };
   struct Segment {
     Position position = {};                       // the end of the segment

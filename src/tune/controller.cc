@@ -18,6 +18,8 @@
 #include "resources/gpu_kinds.h"
 #include "resources/gpus.h"
 #include "resources/memory_usage.h"
+#include "storage/remote_directory.h"
+#include "store/object_files.h"
 #include "tune/host_trainable.h"
 #include "tune/journal.h"
 #include "tune/recovery.h"
@@ -141,7 +143,7 @@ Event Controller::checked(Event event) {
   const auto* result = std::get_if<ResultReported>(&event);
   if (result == nullptr || result->report.checkpoint.empty()) return event;
   const std::string& name = result->report.checkpoint;
-  const fs::path directory = work_place().path_of(experiment_.trials().at(result->trial).directory);
+  const fs::path directory = work_place().root() / experiment_.trials().at(result->trial).directory;
   std::error_code unusable;  // a name may be too long for any file
   if (checkpoint::is_reporting_name(name) && fs::is_directory(fs::symlink_status(directory / name, unusable)))
     return event;
@@ -203,10 +205,15 @@ bool Controller::must_be_synced(const Action& action) const {
 void Controller::answer(const Action& action) {
   const auto* answer = std::get_if<AnswerReport>(&action);
   if (answer == nullptr) return;
-  const fs::path checkpoint = answer->checkpoint.empty() ? fs::path() : work_place().checkpoint(answer->checkpoint);
+  const engine::WorkerId worker = worker_id(answer->trial, answer->attempt);
+  fs::path checkpoint;
+  if (!answer->checkpoint.empty()) {
+    checkpoint = work_place().checkpoint(answer->checkpoint, experiment_.trials().at(answer->trial).node);
+    engine_.bring(worker, {answer->checkpoint});
+  }
   const Value changed =
       answer->needs ? cadre::to_stored(ChangedResources{answer->needs->total, answer->needs->own_cpus}) : Value();
-  engine_.answer(worker_id(answer->trial, answer->attempt), {answer->verdict, checkpoint.string(), changed});
+  engine_.answer(worker, {answer->verdict, checkpoint.string(), changed});
 }
 
 void Controller::log(const Step& step) {
@@ -250,14 +257,15 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
           .trial = trial.index,
           .trial_id = trial.id,
           .trial_name = setting_.trainable.name + "_" + trial.id,
-          .trial_directory = work_place().path_of(trial.directory).string(),
+          .trial_directory = work_place().path_of(trial.directory, launch.place.node).string(),
           .attempt = launch.attempt,
           .generation = work_place().generation(),
           .function = setting_.trainable.host_function,
           .config = launch.config,
           .parameters = setting_.trainable.parameters,
           .metric = setting_.options.tune_config.metric.name,
-          .checkpoint = launch.checkpoint.empty() ? "" : work_place().checkpoint(launch.checkpoint).string(),
+          .checkpoint =
+              launch.checkpoint.empty() ? "" : work_place().checkpoint(launch.checkpoint, launch.place.node).string(),
           .checkpoint_metrics = launch.checkpoint_metrics,
           .step = launch.step,
           .seed = static_cast<std::int64_t>(setting_.options.tune_config.seed),
@@ -271,6 +279,22 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
                                                      : std::nullopt};
 }
 
+// Returns what a worker reads in the experiment's directory, if that must be carried to it.
+std::vector<std::string> Controller::needs_of(const Launch& launch) const {
+  std::vector<std::string> needs;
+  if (!engine_.carries_files()) return needs;
+  if (!launch.checkpoint.empty()) {
+    patiently([&] { storage::fetch(directory() / launch.checkpoint); });
+    needs.push_back(launch.checkpoint);
+  }
+  std::error_code none;
+  if (!fs::is_directory(path_of(store::kObjectsDirectory), none)) return needs;
+  for (const std::string& id : base::list_directory(path_of(store::kObjectsDirectory))) {
+    if (store::size_of_object(id)) needs.push_back(std::string(store::kObjectsDirectory) + "/" + id);
+  }
+  return needs;
+}
+
 void Controller::launch(const Launch& launch) {
   const Trial& trial = experiment_.trials().at(launch.trial);
   if (launch.attempt == 1 && files_.found_directory_of(launch.trial)) remove_forgotten_checkpoints(trial);
@@ -278,7 +302,8 @@ void Controller::launch(const Launch& launch) {
   engine_.start(worker_id(launch.trial, launch.attempt),
                 {.assignment = {entry_of(setting_.trainable), to_value(assignment_of(launch))},
                  .node = launch.place.node,
-                 .directory = work_place().path_of(trial.directory),
+                 .directory = work_place().path_of(trial.directory, launch.place.node),
+                 .needs = needs_of(launch),
                  .cpus = launch.needs.own_cpus,
                  .memory_bytes = setting_.options.run_config.limits.memory_bytes,
                  .starts_workers = launch.needs.of_workers.has_value()});
@@ -294,8 +319,9 @@ void Controller::remove_forgotten_checkpoints(const Trial& trial) {
 
 void Controller::take_over(const TakeOver& take_over) {
   const Launch& start = take_over.start;
-  engine_.answer(worker_id(start.trial, start.attempt),
-                 {channel::Verdict::take_over, "", to_value(assignment_of(start))});
+  const engine::WorkerId worker = worker_id(start.trial, start.attempt);
+  engine_.bring(worker, needs_of(start));
+  engine_.answer(worker, {channel::Verdict::take_over, "", to_value(assignment_of(start))});
 }
 
 // Removes directories that the worker was about to report when it died. A worker that ended by itself has cleaned up
@@ -303,7 +329,7 @@ void Controller::take_over(const TakeOver& take_over) {
 void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
   if (ended.exit.kind == engine::Exit::Kind::code && ended.exit.value == 0) return;
   const fs::path trial = experiment_.trials().at(ended.trial).directory;
-  const fs::path directory = work_place().path_of(trial);
+  const fs::path directory = work_place().root() / trial;
   if (!fs::is_directory(directory)) return;
   const std::string prefix = checkpoint::reporting_prefix(ended.attempt);
   for (const std::string& name : base::list_directory(directory)) {

@@ -74,6 +74,7 @@ class Controller final : public control::Turns<Experiment> {
   bool watches_memory() const;
   Event checked(Event event);
   TrialAssignment assignment_of(const Launch& launch) const;
+  std::vector<std::string> needs_of(const Launch& launch) const;
   void launch(const Launch& launch);
   void remove_forgotten_checkpoints(const Trial& trial);
   void take_over(const TakeOver& take_over);

@@ -11,6 +11,7 @@
 
 #include "cadre/error.h"
 #include "engine/cluster/agent.h"
+#include "engine/cluster/carrier.h"
 #include "engine/cluster/cluster_engine.h"
 #include "engine/cluster/lease.h"
 #include "engine/cluster/stdio.h"
@@ -216,10 +217,14 @@ void shutdown() {
 namespace worker {
 
 std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& directory,
-                                                 const std::vector<std::filesystem::path>& marks) {
+                                                 const std::vector<std::filesystem::path>& marks,
+                                                 bool may_carry_files) {
   Process& process = initialised_process();
-  if (process.cluster) return std::make_unique<engine::cluster::Lease>(nodes_of(process, directory), directory, marks);
-  return std::make_unique<engine::local::LocalEngine>(*process.server, process.resources);
+  if (!process.cluster) return std::make_unique<engine::local::LocalEngine>(*process.server, process.resources);
+  engine::cluster::ClusterEngine& nodes = nodes_of(process, directory);
+  auto lease = std::make_unique<engine::cluster::Lease>(nodes, directory, marks, may_carry_files);
+  if (marks.empty() || !lease->seen().empty()) return lease;
+  return std::make_unique<engine::cluster::Carrier>(std::move(lease), nodes, directory);
 }
 
 std::unique_ptr<engine::Engine> make_idle_engine() { return std::make_unique<IdleEngine>(make_further_engine()); }

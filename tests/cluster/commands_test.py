@@ -16,7 +16,7 @@ import restart_test
 import rig
 
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
-SUITES = {"port": (nodes_test.SUITE, 28), "stdio": ("AgentsOverStdio/*", 14)}
+SUITES = {"port": ("Agents/*", 14), "stdio": ("AgentsOverStdio/*", 14)}
 
 # As with ssh, what it has started does not end with it.
 REMOTE_SHELL = """#!/bin/sh
@@ -131,9 +131,10 @@ class CommandsTest(restart_test.SlurmTest):
     engine = "commands"
     commands = {}
     group = {}
+    private = ()  # folders of which each node has its own
 
     def setUp(self):
-        self.cluster = self.enterContext(rig.Rig(nodes=2, slurm=False))
+        self.cluster = self.enterContext(rig.Rig(nodes=2, slurm=False, private=self.private))
         self.directory = self.cluster.directory
 
     def cluster_file(self, name="cluster.json", nodes=0, **members):
@@ -168,7 +169,9 @@ class CommandsTest(restart_test.SlurmTest):
         return [(one["group"], one["nodes"], one["reason"]) for one in json.loads(done.stdout)["waiting"]]
 
 
-class RemoteShellTest(CommandsTest):
+class RemoteShell(CommandsTest):
+    """Nodes by a remote shell."""
+
     def setUp(self):
         super().setUp()
         hosts = "\n".join(f"  {node}) node={self.cluster.inner_pid(node)} ;;" for node in self.cluster.nodes)
@@ -180,6 +183,9 @@ class RemoteShellTest(CommandsTest):
 
     def shells(self):
         return self.cluster.processes("remote", "ctl")
+
+
+class RemoteShellTest(RemoteShell):
 
     def test_the_suite_passes(self):
         self.expect_the_suite_to_pass("port")
@@ -283,8 +289,6 @@ class BatchTest(CommandsTest):
         self.finish(self.start(self.command(), CADRE_CLUSTER=self.cluster_file(nodes=1)))
         self.expect_nothing_left()
 
-
-del CommandsTest  # its tests are those of the classes above
 
 if __name__ == "__main__":
     rig.skip_unless_there()

@@ -137,18 +137,14 @@ class PrivateFoldersTest(NodesTest):
         self.storage = pathlib.Path("/mnt") / self.cluster.directory.name
         self.addCleanup(shutil.rmtree, self.storage, ignore_errors=True)
 
-    def test_nothing_runs_where_nodes_do_not_see_the_experiment(self):
-        process = self.start(self.allocated(self.population(4, 12, 1)), CADRE_CLUSTER="slurm")
-        _, errors = process.communicate(timeout=DEADLINE_S)
-        self.assertEqual(process.returncode, 1, errors)
-        self.assertIn(f"the run's directory {self.storage}/population is not seen by all nodes: ", errors)
-        for node in self.cluster.nodes:
-            self.assertIn(f"{node} (No such file or directory)", errors)
-        self.assertEqual(self.rows(), {})
+    def test_files_of_an_experiment_go_over_the_connections_where_nodes_see_no_directory(self):
+        here = self.results(self.start(self.population(4, 12, 1, storage=self.cluster.directory / "here")))
+        for name, command in (("steps", self.allocated), ("jobs", list)):
+            storage = self.storage / name
+            found = self.results(self.start(command(self.population(4, 12, 1, storage=storage)), CADRE_CLUSTER="slurm"))
+            self.assertEqual([trial["value"] for trial in found], [trial["value"] for trial in here])
+            self.assertEqual(self.rows(storage), self.rows(self.cluster.directory / "here"))
         rig.wait_until(lambda: not self.cluster.processes("population_tool"), "all agents have ended", DEADLINE_S)
-        found = self.results(self.start(self.population(4, 12, 1)))  # it is begun, and can run elsewhere
-        self.assertEqual([trial["done"] for trial in found], [12] * 4)
-
 
     def test_a_program_that_nodes_do_not_see_is_named(self):
         self.storage.mkdir()

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "engine/cluster/dialler.h"
 #include "engine/cluster/handshake.h"
@@ -28,6 +30,7 @@ TEST(ClusterMessages, AStartHasAllOfTheSpecButItsNode) {
   const WorkerSpec spec{.assignment = {"train", Value{{"lr", 0.1}}},
                         .node = 3,
                         .directory = "/experiments/here",
+                        .needs = {"trial/checkpoint_000000"},
                         .cpus = 2.5,
                         .memory_bytes = std::uint64_t{5} << 33,
                         .starts_workers = true};
@@ -38,9 +41,30 @@ TEST(ClusterMessages, AStartHasAllOfTheSpecButItsNode) {
   EXPECT_EQ(start.spec.assignment.entry, "train");
   EXPECT_EQ(start.spec.assignment.payload, (Value{{"lr", 0.1}}));
   EXPECT_EQ(start.spec.directory, "/experiments/here");
+  EXPECT_EQ(start.spec.needs, spec.needs);
   EXPECT_EQ(start.spec.cpus, 2.5);
   EXPECT_EQ(start.spec.memory_bytes, std::uint64_t{5} << 33);
   EXPECT_TRUE(start.spec.starts_workers);
+}
+
+TEST(ClusterMessages, BytesOfFilesArriveWithWhatTheyAre) {
+  const std::vector<std::byte> content(1001, std::byte{0xfe});
+  const Piece piece{
+      .kind = Piece::Kind::bytes, .place = "trial/c", .path = "a/b", .is_executable = true, .bytes = content};
+  Bytes bytes;
+  const auto is_the_piece = [&](const Piece& read) {
+    return read.kind == piece.kind && read.place == piece.place && read.path == piece.path && read.is_executable &&
+           std::ranges::equal(read.bytes, content);
+  };
+  encode_to_agent(piece, bytes);
+  EXPECT_TRUE(is_the_piece(std::get<Piece>(decode_to_agent(bytes))));
+  encode_to_controller(piece, bytes);
+  EXPECT_TRUE(is_the_piece(std::get<Piece>(decode_to_controller(bytes))));
+  encode(Printed{.file = "trial/stdout", .begins_anew = true, .bytes = content}, bytes);
+  const auto printed = std::get<Printed>(decode_to_controller(bytes));
+  EXPECT_EQ(printed.file, "trial/stdout");
+  EXPECT_TRUE(printed.begins_anew);
+  EXPECT_TRUE(std::ranges::equal(printed.bytes, content));
 }
 
 TEST(ClusterMessages, AnswersAndRepliesArriveAsTheyAre) {
@@ -59,6 +83,12 @@ TEST(ClusterMessages, AnswersAndRepliesArriveAsTheyAre) {
   EXPECT_EQ(std::get<Stay>(decode_to_agent(bytes)).seconds, 300);
   encode(Look{.file = "/a/.lock"}, bytes);
   EXPECT_EQ(std::get<Look>(decode_to_agent(bytes)).file, "/a/.lock");
+  encode(Fetch{.place = "trial/.reporting_1_0"}, bytes);
+  EXPECT_EQ(std::get<Fetch>(decode_to_agent(bytes)).place, "trial/.reporting_1_0");
+  encode(Move{.from = "a", .to = "b"}, bytes);
+  EXPECT_EQ(std::get<Move>(decode_to_agent(bytes)).to, "b");
+  encode(Drop{.place = "a"}, bytes);
+  EXPECT_EQ(std::get<Drop>(decode_to_agent(bytes)).place, "a");
   encode(Leave{}, bytes);
   EXPECT_TRUE(std::holds_alternative<Leave>(decode_to_agent(bytes)));
 }

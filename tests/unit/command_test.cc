@@ -140,9 +140,9 @@ TEST(Command, HasASessionOfItsOwnAndNoIgnoredSignals) {
 
 TEST(Command, InheritsNoDescriptors) {
   const base::FileDescriptor open(::dup(STDIN_FILENO));  // without FD_CLOEXEC
-  Command command(shell("ls /proc/$$/fd | tr '\\n' ' '"));
+  Command command(shell("exec ls /proc/self/fd"));
   wait_for_end(command);
-  EXPECT_EQ(command.output(), "0 1 2 ");
+  EXPECT_EQ(command.output(), "0\n1\n2\n3\n") << "the last one is the folder that ls reads";
 }
 
 TEST(Command, IsReadWhileItRuns) {

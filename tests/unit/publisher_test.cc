@@ -19,9 +19,11 @@
 
 #include "publish/lease.h"
 #include "publish/manifest.h"
+#include "publish/restore.h"
 #include "storage/remote_directory.h"
 #include "storage/storage.h"
 #include "store/experiment_store.h"
+#include "support/store_content.h"
 #include "support/temporary_directory.h"
 
 namespace cadre::publish {
@@ -146,6 +148,23 @@ TEST_F(PublisherTest, RemovesFromTheLocalDiskOnlyWhatItHadPublishedWhenItWasTold
   publisher_->keep_only({});
   publisher_->finish_removals();
   EXPECT_FALSE(is_local("checkpoint_000001"));
+}
+
+TEST_F(PublisherTest, HasWhatHasNotChangedForLongHoweverManySegmentsBecomeOne) {
+  store_.put(store::TrialRow{.trial = 0, .status = "TERMINATED", .config = "{}"});
+  store_.put(store::TrialRow{.trial = 1, .status = "RUNNING", .config = "{}"});
+  store_.commit();
+  start();
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  for (int segment = 2; segment <= 600; ++segment) {  // some become one for the third time
+    store_.add(store::EventRow{.kind = "function_returned"});
+    store_.commit();
+    ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+    if (segment % 64 != 0) continue;
+    const auto copy = reading_copy(uri());
+    const auto made = store::ExperimentStore::open(*copy);
+    EXPECT_EQ(test_support::content_of_store(made), test_support::content_of_store(store_)) << segment << " segments";
+  }
 }
 
 TEST_F(PublisherTest, LeavesACheckpointThatIsToBeRemovedToItsRemoval) {

@@ -185,6 +185,9 @@ TEST(ResumableSession, PiecesAreAcknowledgedAfterATimeOrANumber) {
   for (std::size_t i = 0; i < ResumableSession::pieces_per_acknowledgement; ++i) network.send(0, Lane::reports, "many");
   network.pump();
   EXPECT_EQ(network.ends[0].session.kept_pieces(), 0u);
+  network.send(0, Lane::reports, std::string(ResumableSession::bytes_per_acknowledgement, 'x'));
+  network.pump();
+  EXPECT_EQ(network.ends[0].session.kept_bytes(), 0u);
 }
 
 TEST(ResumableSession, WithoutTheOtherEndsGreetingNothingIsSent) {

@@ -49,7 +49,7 @@ class SegmentTest : public testing::Test {
   void add_segment() {
     const auto number = static_cast<std::int64_t>(segments_.size()) + 1;
     const std::string name = std::to_string(number);
-    ASSERT_TRUE(write({position_, number, number, number == 1}, name));
+    ASSERT_TRUE(write({position_, number - 1, number, false, number == 1}, name));
     segments_.push_back(directory_ / name);
   }
   void expect_same(const std::vector<fs::path>& segments) {
@@ -79,7 +79,7 @@ TEST_F(SegmentTest, MakeTheSameStoreAgain) {
 TEST_F(SegmentTest, NothingNewMakesNone) {
   change(1);
   add_segment();
-  EXPECT_FALSE(write({position_, 2, 2}, "2"));
+  EXPECT_FALSE(write({position_, 1, 2}, "2"));
   EXPECT_FALSE(fs::exists(directory_ / "2"));
 }
 
@@ -92,11 +92,21 @@ TEST_F(SegmentTest, OneTakesThePlaceOfSeveral) {
     add_segment();
   }
   change(10);
-  ASSERT_TRUE(write({after_first, 2, 10}, "merged"));
+  ASSERT_TRUE(write({after_first, 1, 10, true}, "merged"));
   expect_same({segments_[0], directory_ / "merged"});
   change(11);
-  ASSERT_TRUE(write({position_, 11, 11}, "next"));
+  ASSERT_TRUE(write({position_, 10, 11}, "next"));
   expect_same({segments_[0], directory_ / "merged", directory_ / "next"});
+}
+
+TEST_F(SegmentTest, OneTakesThePlaceOfThoseThatDidSoBefore) {
+  change(1);
+  ASSERT_TRUE(write({{}, 0, 1, false, true}, "1"));
+  change(2);
+  ASSERT_TRUE(write({{}, 0, 2, true}, "2"));
+  change(4);  // of the same trial as the first change
+  ASSERT_TRUE(write({{}, 0, 3, true}, "3"));
+  expect_same({directory_ / "3"});
 }
 
 TEST_F(SegmentTest, AnotherSessionKnowsNothingOfTheTables) {
@@ -104,7 +114,7 @@ TEST_F(SegmentTest, AnotherSessionKnowsNothingOfTheTables) {
   add_segment();
   writer_.emplace(directory_ / "source");
   for (std::int64_t step = 5; step <= 9; ++step) change(step);
-  ASSERT_TRUE(write({position_, 2, 2, true}, "2"));
+  ASSERT_TRUE(write({position_, 1, 2, false, true}, "2"));
   expect_same({segments_[0], directory_ / "2"});
 }
 
@@ -112,9 +122,9 @@ TEST_F(SegmentTest, OneThatWasNotPublishedIsRepeatedByTheNext) {
   change(1);
   add_segment();
   change(2);
-  ASSERT_TRUE(writer_->write(directory_ / "lost", {position_, 2, 2}));
+  ASSERT_TRUE(writer_->write(directory_ / "lost", {position_, 1, 2}));
   change(3);
-  ASSERT_TRUE(write({position_, 3, 3}, "3"));
+  ASSERT_TRUE(write({position_, 1, 3}, "3"));
   expect_same({segments_[0], directory_ / "3"});
 }
 

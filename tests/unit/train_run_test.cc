@@ -9,6 +9,7 @@
 
 #include "base/directory.h"
 #include "cadre/detail/enum_names.h"
+#include "support/engine_of_a_place.h"
 #include "support/temporary_directory.h"
 #include "train/assignment.h"
 #include "train/recovery.h"
@@ -707,10 +708,11 @@ TEST(TrainRun, ACopyThatIsBeingMadeIsNoLeftover) {
   for (const char* name : {".reporting_copy_0_0", ".reporting_copy_1_0", ".reporting_1_2", "checkpoint_000000"})
     base::make_directory(directory / name);
   driver.ended(0, kKilled);  // the group begins again while its checkpoint is copied
-  EXPECT_THAT(leftovers(driver.run(), {directory.path(), {}, {}}),
+  const test_support::EngineWhoseWorkersWorkIn engine{{}};
+  EXPECT_THAT(leftovers(driver.run(), {directory.path(), {}, engine}),
               UnorderedElementsAre(".reporting_copy_1_0", ".reporting_1_2"));
   driver.feed(CheckpointUploaded{0});
-  EXPECT_THAT(leftovers(driver.run(), {directory.path(), {}, {}}),
+  EXPECT_THAT(leftovers(driver.run(), {directory.path(), {}, engine}),
               UnorderedElementsAre(".reporting_copy_0_0", ".reporting_copy_1_0", ".reporting_1_2"));
 }
 

@@ -17,12 +17,14 @@
 #include "checkpoint/file_worker.h"
 #include "storage/remote_directory.h"
 #include "store/object_files.h"
+#include "support/engine_of_a_place.h"
 #include "support/temporary_directory.h"
 
 namespace cadre::control {
 namespace {
 
 namespace fs = std::filesystem;
+using test_support::EngineWhoseWorkersWorkIn;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -37,8 +39,8 @@ class WorkPlaceTest : public testing::Test {
   }
 
   // Each takes over, as the controller of a further session does.
-  WorkPlace here() { return {run, publication(), {}}; }
-  WorkPlace shared() { return {run, publication(), published}; }
+  WorkPlace here() { return {run, publication(), in_run_}; }
+  WorkPlace shared() { return {run, publication(), in_published_}; }
 
   publish::Publication publication() {
     lease.reset();
@@ -62,6 +64,9 @@ class WorkPlaceTest : public testing::Test {
   std::shared_ptr<publish::Lease> lease = {};
 
  private:
+  EngineWhoseWorkersWorkIn in_run_{{}};
+  EngineWhoseWorkersWorkIn in_published_{published};
+
   fs::path make(const char* name) const {
     fs::create_directories(folder.path() / name);
     return folder.path() / name;
@@ -70,11 +75,11 @@ class WorkPlaceTest : public testing::Test {
 
 TEST_F(WorkPlaceTest, IsTheDirectoryOfTheRunUnlessNodesSeeOnlyWhereItIsPublished) {
   EXPECT_EQ(here().root(), run);
-  EXPECT_EQ(WorkPlace(run, std::nullopt, run).root(), run);
+  EXPECT_EQ(WorkPlace(run, std::nullopt, EngineWhoseWorkersWorkIn(run)).root(), run);
   const WorkPlace place = shared();
   EXPECT_EQ(place.root(), published);
   EXPECT_EQ(place.generation(), 2);
-  EXPECT_THROW(WorkPlace(run, std::nullopt, published), EngineError);
+  EXPECT_THROW(WorkPlace(run, std::nullopt, EngineWhoseWorkersWorkIn(published)), EngineError);
 }
 
 TEST_F(WorkPlaceTest, ACommitInASharedPlaceWritesNoFileOfTheCheckpoint) {

@@ -26,6 +26,7 @@
 #include "cadre/version.h"
 #include "channel/link.h"
 #include "channel/tls.h"
+#include "engine/cluster/agent_files.h"
 #include "engine/cluster/dialler.h"
 #include "engine/cluster/handshake.h"
 #include "engine/cluster/messages.h"
@@ -98,6 +99,12 @@ class Agent {
       send(Told{worker, body});
       engine_.expect_soon();
     });
+    files_.emplace(AgentFiles::Send{.piece =
+                                        [this](const Piece& piece) {
+                                          encode_to_controller(piece, bytes_);
+                                          send_encoded();
+                                        },
+                                    .printed = [this](const Printed& printed) { send(printed); }});
     make_link();
     cut_since_ = gone_since_ = Clock::now();
     if (settings_.over_stdio) {
@@ -115,6 +122,9 @@ class Agent {
       for (const Event& event : engine_.wait(time_to_wait(before))) forward(event);
       const TimePoint now = Clock::now();
       if (std::exchange(is_told_to_go, 0) != 0) drain();
+      while (has_room_for_files() && files_->send_more()) {
+      }
+      if (has_room_for_files()) files_->look(now);
       link_->flush(now);
       if (settings_.over_stdio) {
         if (!link_->is_connected()) await_welcome(now);
@@ -172,6 +182,7 @@ class Agent {
       if (const auto deadline = dialler_ ? dialler_->deadline() : std::nullopt) next = *deadline;
       if (!workers_.empty()) consider(std::max(cut_since_ + kFencedAfter, now + kDialPause));
     }
+    if (const auto look = files_->next_look(); look && has_room_for_files()) consider(*look);
     if (!next) return std::nullopt;
     return std::max<std::chrono::nanoseconds>(*next - now, 0ns);
   }
@@ -185,6 +196,7 @@ class Agent {
       if (is_draining_) return leave(0, "it was sent SIGTERM, and its controller has ended");
       is_fenced_ = false;
       session_ = new_session();
+      files_->begin_anew();
       has_been_connected_ = false;
       next_dial_ = now;
       make_link();
@@ -236,7 +248,8 @@ class Agent {
                  .addresses = settings_.over_stdio ? base::outside_addresses() : std::vector<std::string>(),
                  .pid = ::getpid(),
                  .resources = engine_.resources(),
-                 .gpu_names = gpu_names_});
+                 .gpu_names = gpu_names_,
+                 .own_directory = files_->directory().string()});
     poller_.watch(greeting_->stream->descriptor(), [this] { go_on_greeting(); });
     go_on_greeting();
   }
@@ -296,21 +309,28 @@ class Agent {
   template <class Message>
   void send(const Message& message) {
     encode(message, bytes_);
+    send_encoded();
+  }
+  void send_encoded() {
     link_->send(channel::Lane::reports, bytes_);
     if (bytes_.size() > channel::max_idle_bytes) channel::Bytes().swap(bytes_);
   }
+  // Reports do not wait long behind files.
+  bool has_room_for_files() const { return link_->is_connected() && link_->kept_bytes() < most_waiting_bytes; }
 
   void forward(const Event& event) {
     const auto* const exited = std::get_if<Exited>(&event);
     if (exited == nullptr) return;
     // Without its fork server a node has no workers any more: it is lost with this agent.
-    if (exited->exit.kind == Exit::Kind::lost)
-      leave(1, exited->exit.detail);
-    else if (workers_.erase(exited->worker) != 0 && !is_fenced_)
-      send(*exited);
+    if (exited->exit.kind == Exit::Kind::lost) return leave(1, exited->exit.detail);
+    if (workers_.erase(exited->worker) == 0 || is_fenced_) return;
+    files_->end(exited->worker);
+    send(*exited);
   }
 
   void carry_out(const Start& start) {
+    if (const std::string fault = files_->begin(start.worker, start.spec); !fault.empty())
+      return send(Exited{start.worker, {Exit::Kind::not_started, 0, fault}});
     std::error_code none;
     if (!std::filesystem::is_directory(start.spec.directory, none))
       return send(Exited{start.worker,
@@ -325,6 +345,10 @@ class Agent {
   void carry_out(const Kill& kill) { engine_.kill(kill.worker); }
   void carry_out(const Leave&) { leave(0, ""); }
   void carry_out(const Look& look) { send(look_at(look.file)); }
+  void carry_out(const Piece& piece) { files_->take(piece); }
+  void carry_out(const Fetch& fetch) { files_->fetch(fetch); }
+  void carry_out(const Move& move) { files_->move(move); }
+  void carry_out(const Drop& drop) { files_->drop(drop); }
   void carry_out(const Stay& stay) { settings_.stays_s = stay.seconds; }
 
   void leave(int code, const std::string& reason) {
@@ -351,6 +375,7 @@ class Agent {
   std::uint64_t session_ = new_session();
   bool has_been_connected_ = false;  // in this session
   std::unique_ptr<channel::Link> link_ = {};
+  std::optional<AgentFiles> files_ = {};
   std::optional<Greeting> greeting_ = {};
   std::set<WorkerId> workers_ = {};  // that have not ended
   bool is_fenced_ = false;           // true: they end, and nobody is told

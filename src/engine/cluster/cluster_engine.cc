@@ -331,7 +331,8 @@ std::vector<WaitingNodes> ClusterEngine::waiting() const {
 
 // ---- What nodes see
 
-std::filesystem::path ClusterEngine::use_nodes_that_see(const std::vector<std::filesystem::path>& files) {
+std::filesystem::path ClusterEngine::use_nodes_that_see(const std::vector<std::filesystem::path>& files,
+                                                        bool otherwise_any) {
   marks_.clear();
   for (auto& [id, member] : members_) member.is_announced = true;  // also if the call before has thrown
   if (files.empty()) return {};
@@ -350,16 +351,17 @@ std::filesystem::path ClusterEngine::use_nodes_that_see(const std::vector<std::f
   if (interrupts.signal() != 0) throw Interrupted("interrupted while nodes were asked what they see");
   for (auto& [id, member] : members_) member.is_announced = true;
   events_.clear();  // these nodes are there from the beginning
-  choose_mark();
-  return marks_.front().file;
+  choose_mark(otherwise_any);
+  return marks_.empty() ? std::filesystem::path() : marks_.front().file;
 }
 
-void ClusterEngine::choose_mark() {
+void ClusterEngine::choose_mark(bool otherwise_any) {
   const auto is_seen_by_all = [this](const Mark& mark) { return blind_to(mark).empty(); };
   if (const auto seen = std::ranges::find_if(marks_, is_seen_by_all); seen != marks_.end()) {
     marks_ = {Mark(*seen)};
     return;
   }
+  if (otherwise_any) return marks_.clear();
   std::string text;
   for (const Mark& mark : marks_) {
     const std::string directory = mark.file.parent_path().string();
@@ -761,6 +763,43 @@ void ClusterEngine::take(Member& member, Exited& exited) {
   events_.emplace_back(std::move(exited));
 }
 
+void ClusterEngine::take(Member& member, const Piece& piece) {
+  if (file_peer_ != nullptr) file_peer_->arrived(member.node.id, piece);
+}
+
+void ClusterEngine::take(Member& member, const Printed& printed) {
+  if (file_peer_ != nullptr) file_peer_->arrived(member.node.id, printed);
+}
+
+std::filesystem::path ClusterEngine::own_directory_of(NodeId node) const {
+  const auto found = members_.find(node);
+  return found == members_.end() ? std::filesystem::path() : std::filesystem::path(found->second.hello.own_directory);
+}
+
+bool ClusterEngine::has_room(NodeId node) const {
+  const auto found = members_.find(node);
+  return found != members_.end() && found->second.link->is_connected() &&
+         found->second.link->kept_bytes() < most_waiting_bytes;
+}
+
+void ClusterEngine::send(NodeId node, const Piece& piece) {
+  const auto found = members_.find(node);
+  if (found == members_.end()) return;
+  encode_to_agent(piece, bytes_);
+  found->second.link->send(channel::Lane::control, bytes_);
+}
+
+template <class Message>
+void ClusterEngine::send(NodeId node, const Message& message) {
+  const auto found = members_.find(node);
+  if (found == members_.end()) return;
+  encode(message, bytes_);
+  found->second.link->send(channel::Lane::control, bytes_);
+}
+template void ClusterEngine::send(NodeId, const Fetch&);
+template void ClusterEngine::send(NodeId, const Move&);
+template void ClusterEngine::send(NodeId, const Drop&);
+
 void ClusterEngine::take(Member& member, Draining& draining) {
   if (!member.is_draining) drain(member, draining.seconds_left, std::move(draining.reason));
 }
@@ -946,6 +985,7 @@ void ClusterEngine::wait_for_arrivals(std::optional<std::chrono::nanoseconds> ti
 }
 
 void ClusterEngine::turn(std::optional<std::chrono::nanoseconds> timeout) {
+  if (file_peer_ != nullptr) file_peer_->send_more();
   flush();
   if (const auto deadline = next_deadline()) {
     const std::chrono::nanoseconds left = std::max<std::chrono::nanoseconds>(*deadline - Clock::now(), 0ns);

@@ -49,6 +49,16 @@ struct ClusterOptions {
   std::chrono::duration<double> drain_before{120};
 };
 
+// Takes part in the turns of an engine, for files that it sends to nodes and gets from them (carrier.h).
+class FilePeer {
+ public:
+  virtual ~FilePeer() = default;
+  virtual void arrived(NodeId node, const Piece& piece) = 0;
+  virtual void arrived(NodeId node, const Printed& printed) = 0;
+  // Is called before the engine waits: may send while a node has room.
+  virtual void send_more() = 0;
+};
+
 // Used by one thread at a time. Gives all nodes back when destroyed, which ends what runs there.
 class ClusterEngine final : public Engine {
  public:
@@ -90,7 +100,18 @@ class ClusterEngine final : public Engine {
   // here; returns that file. Each lies in a directory in which the run can work, and belongs to this run only. None of
   // them: any node is used. Nodes that join later and do not see it are given back, with a message. Throws EngineError,
   // naming the nodes that do not see a file, StorageError, and Interrupted after a signal to end.
-  std::filesystem::path use_nodes_that_see(const std::vector<std::filesystem::path>& files);
+  // `otherwise_any`: if no file is seen by all nodes, returns none, and uses those that have a directory of their own.
+  std::filesystem::path use_nodes_that_see(const std::vector<std::filesystem::path>& files, bool otherwise_any = false);
+  // For files; `peer` must live until it is replaced, by null in the end.
+  void set_file_peer(FilePeer* peer) { file_peer_ = peer; }
+  // Returns a node's own directory; empty if it has none, or has left.
+  std::filesystem::path own_directory_of(NodeId node) const;
+  // Returns true if so little waits to be sent to a node that a Piece does not keep other messages waiting.
+  bool has_room(NodeId node) const;
+  // Do nothing if the node has left.
+  void send(NodeId node, const Piece& piece);
+  template <class Message>
+  void send(NodeId node, const Message& message);  // Fetch, Move or Drop
   // Kills all workers and waits until they have ended, at most ten seconds. Drops their events.
   void end_workers();
 
@@ -170,10 +191,12 @@ class ClusterEngine final : public Engine {
   void take(Member& member, Exited& exited);
   void take(Member& member, Draining& draining);
   void take(Member& member, const Saw& saw);
+  void take(Member& member, const Piece& piece);
+  void take(Member& member, const Printed& printed);
   void look(Member& member);
   bool has_looked(const Member& member) const;
   std::string blind_to(const Mark& mark) const;
-  void choose_mark();
+  void choose_mark(bool otherwise_any);
   void dismiss_blind(Member& member, const Mark& mark);
   void drain(Member& member, std::optional<double> seconds_left, std::string reason);
   void give_up(NodeId node, const std::string& reason);
@@ -215,6 +238,7 @@ class ClusterEngine final : public Engine {
   std::set<Place> given_up_ = {};
   std::vector<Mark> marks_ = {};  // the one that nodes must see; while is_looking_, all that they are asked about
   bool is_looking_ = false;       // true: use_nodes_that_see() has not returned
+  FilePeer* file_peer_ = nullptr;
   std::filesystem::path kept_in_ = {};
   bool is_keeping_due_ = false;
   bool has_said_it_keeps_nothing_ = false;

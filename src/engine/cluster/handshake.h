@@ -18,7 +18,7 @@
 namespace cadre::engine::cluster {
 
 // Raised by every change after which agents and controllers of before and after do not understand each other.
-inline constexpr std::int64_t protocol_version = 1;
+inline constexpr std::int64_t protocol_version = 2;
 inline constexpr std::size_t max_greeting_bytes = std::size_t{64} << 10;
 
 // Agent to controller.
@@ -36,6 +36,8 @@ struct Hello {
   std::int64_t pid = 0;
   Resources resources = {};
   std::vector<std::string> gpu_names = {};
+  // Where workers of this session work if the node does not see their run's directory; empty: nowhere.
+  std::string own_directory = {};
   bool operator==(const Hello&) const = default;
 };
 

@@ -7,12 +7,12 @@
 namespace cadre::engine::cluster {
 
 Lease::Lease(ClusterEngine& nodes, const std::filesystem::path& directory,
-             const std::vector<std::filesystem::path>& marks)
+             const std::vector<std::filesystem::path>& marks, bool otherwise_any)
     : ForwardingEngine(nodes), nodes_(nodes) {
   if (!nodes.claim()) throw EngineError("another run in this process uses the nodes; wait until it has ended");
   try {
     nodes.keep_in(directory);
-    seen_ = nodes.use_nodes_that_see(marks);
+    seen_ = nodes.use_nodes_that_see(marks, otherwise_any);
   } catch (...) {
     nodes.keep_in({});
     nodes.use_nodes_that_see({});

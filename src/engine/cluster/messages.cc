@@ -16,6 +16,11 @@ namespace cadre {
 // The assignment follows as it is.
 template <>
 inline constexpr auto kNotStored<engine::WorkerSpec> = member_list("assignment", "node");
+// So do the bytes of files.
+template <>
+inline constexpr auto kNotStored<engine::cluster::Piece> = member_list("bytes");
+template <>
+inline constexpr auto kNotStored<engine::cluster::Printed> = member_list("bytes");
 
 }  // namespace cadre
 
@@ -61,6 +66,25 @@ void append_json(const Value& value, Bytes& bytes) {
   bytes.resize((bytes.size() + kAlignment - 1) / kAlignment * kAlignment);
 }
 
+void append_framed(std::span<const std::byte> body, Bytes& bytes) {
+  channel::append_number(bytes, channel::frame_magic);
+  channel::append_number(bytes, static_cast<std::uint32_t>(body.size()));
+  bytes.insert(bytes.end(), body.begin(), body.end());
+}
+
+template <class Message>
+void encode_with_bytes(std::uint8_t kind, const Message& message, Bytes& bytes) {
+  begin(kind, 0, bytes);
+  append_json(to_stored(message), bytes);
+  append_framed(message.bytes, bytes);
+}
+
+template <class Message>
+void encode_json(std::uint8_t kind, const Message& message, Bytes& bytes) {
+  begin(kind, 0, bytes);
+  append_json(to_stored(message), bytes);
+}
+
 // Reads the rest of a message from its front.
 class Rest {
  public:
@@ -82,6 +106,13 @@ class Rest {
     } catch (const InvalidArgument& error) {
       throw ProtocolError(fmt::format("a message of a node cannot be read: {}", error.what()));
     }
+    return object;
+  }
+
+  template <class T>
+  T take_with_bytes() {
+    T object = take_json<T>();
+    object.bytes = body();
     return object;
   }
 
@@ -130,21 +161,16 @@ template void encode_tell(WorkerId, const channel::Reply&, Bytes&);
 void encode(const Kill& kill, Bytes& bytes) { begin(kind_of<ToAgent, Kill>(), kill.worker, bytes); }
 void encode(const Leave&, Bytes& bytes) { begin(kind_of<ToAgent, Leave>(), 0, bytes); }
 
-void encode(const Stay& stay, Bytes& bytes) {
-  begin(kind_of<ToAgent, Stay>(), 0, bytes);
-  append_json(to_stored(stay), bytes);
-}
-
-void encode(const Look& look, Bytes& bytes) {
-  begin(kind_of<ToAgent, Look>(), 0, bytes);
-  append_json(to_stored(look), bytes);
-}
+void encode(const Stay& stay, Bytes& bytes) { encode_json(kind_of<ToAgent, Stay>(), stay, bytes); }
+void encode(const Look& look, Bytes& bytes) { encode_json(kind_of<ToAgent, Look>(), look, bytes); }
+void encode_to_agent(const Piece& piece, Bytes& bytes) { encode_with_bytes(kind_of<ToAgent, Piece>(), piece, bytes); }
+void encode(const Fetch& fetch, Bytes& bytes) { encode_json(kind_of<ToAgent, Fetch>(), fetch, bytes); }
+void encode(const Move& move, Bytes& bytes) { encode_json(kind_of<ToAgent, Move>(), move, bytes); }
+void encode(const Drop& drop, Bytes& bytes) { encode_json(kind_of<ToAgent, Drop>(), drop, bytes); }
 
 void encode(const Told& told, Bytes& bytes) {
   begin(kind_of<ToController, Told>(), told.worker, bytes);
-  channel::append_number(bytes, channel::frame_magic);
-  channel::append_number(bytes, static_cast<std::uint32_t>(told.body.size()));
-  bytes.insert(bytes.end(), told.body.begin(), told.body.end());
+  append_framed(told.body, bytes);
 }
 
 void encode(const Exited& exited, Bytes& bytes) {
@@ -152,14 +178,13 @@ void encode(const Exited& exited, Bytes& bytes) {
   append_json(to_stored(exited.exit), bytes);
 }
 
-void encode(const Draining& draining, Bytes& bytes) {
-  begin(kind_of<ToController, Draining>(), 0, bytes);
-  append_json(to_stored(draining), bytes);
+void encode(const Draining& draining, Bytes& bytes) { encode_json(kind_of<ToController, Draining>(), draining, bytes); }
+void encode(const Saw& saw, Bytes& bytes) { encode_json(kind_of<ToController, Saw>(), saw, bytes); }
+void encode_to_controller(const Piece& piece, Bytes& bytes) {
+  encode_with_bytes(kind_of<ToController, Piece>(), piece, bytes);
 }
-
-void encode(const Saw& saw, Bytes& bytes) {
-  begin(kind_of<ToController, Saw>(), 0, bytes);
-  append_json(to_stored(saw), bytes);
+void encode(const Printed& printed, Bytes& bytes) {
+  encode_with_bytes(kind_of<ToController, Printed>(), printed, bytes);
 }
 
 ToAgent decode_to_agent(std::span<const std::byte> bytes) {
@@ -185,6 +210,14 @@ ToAgent decode_to_agent(std::span<const std::byte> bytes) {
       return rest.take_json<Stay>();
     case kind_of<ToAgent, Look>():
       return rest.take_json<Look>();
+    case kind_of<ToAgent, Piece>():
+      return rest.take_with_bytes<Piece>();
+    case kind_of<ToAgent, Fetch>():
+      return rest.take_json<Fetch>();
+    case kind_of<ToAgent, Move>():
+      return rest.take_json<Move>();
+    case kind_of<ToAgent, Drop>():
+      return rest.take_json<Drop>();
     default:
       throw ProtocolError(fmt::format("a message to a node has the unknown kind {}", kind));
   }
@@ -202,6 +235,10 @@ ToController decode_to_controller(std::span<const std::byte> bytes) {
       return rest.take_json<Draining>();
     case kind_of<ToController, Saw>():
       return rest.take_json<Saw>();
+    case kind_of<ToController, Piece>():
+      return rest.take_with_bytes<Piece>();
+    case kind_of<ToController, Printed>():
+      return rest.take_with_bytes<Printed>();
     default:
       throw ProtocolError(fmt::format("a message of a node has the unknown kind {}", kind));
   }

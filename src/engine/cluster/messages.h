@@ -5,7 +5,7 @@
 //   unused  u8[7]
 //   worker  u64  little-endian; 0 where it is about none
 //   rest         the frame of a message (channel/frame.h), JSON, or both: JSON after its length, u64, then the frame at
-//                the next multiple of eight bytes
+//                the next multiple of eight bytes. Bytes of files are framed, too
 #pragma once
 
 #include <optional>
@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "channel/codec.h"
+#include "engine/cluster/carried_files.h"
 #include "engine/engine.h"
 
 namespace cadre::engine::cluster {
@@ -40,7 +41,19 @@ struct Stay {
 struct Look {
   std::string file = {};
 };
-using ToAgent = std::variant<Start, Tell, Kill, Leave, Stay, Look>;
+// Where nodes do not see the run's directory, all of these are about paths below the agent's: it is to send what is at
+// a path, to rename it, or to remove it. A Piece of what it is to have comes before the message that needs it.
+struct Fetch {
+  std::string place = {};
+};
+struct Move {
+  std::string from = {};
+  std::string to = {};
+};
+struct Drop {
+  std::string place = {};
+};
+using ToAgent = std::variant<Start, Tell, Kill, Leave, Stay, Look, Piece, Fetch, Move, Drop>;
 
 // The node will go, see NodeDraining.
 struct Draining {
@@ -59,7 +72,14 @@ struct Saw {
   std::string fault = {};      // why it cannot be read; empty: it was read
 };
 inline constexpr std::size_t max_seen_bytes = 4096;
-using ToController = std::variant<Told, Exited, Draining, Saw>;
+// What workers have printed, where nodes do not see the run's directory.
+struct Printed {
+  std::string file = {};     // its path below the agent's directory
+  bool begins_anew = false;  // true: what was printed before is not there any more (local/output_limit.h)
+  std::span<const std::byte> bytes = {};
+};
+// A Piece is of what was fetched, or a fault of what was to be there.
+using ToController = std::variant<Told, Exited, Draining, Saw, Piece, Printed>;
 
 // Replace `bytes` with a message, and reuse its memory. Throw InvalidArgument for a message beyond the channel's
 // limits.
@@ -70,10 +90,16 @@ void encode(const Kill& kill, channel::Bytes& bytes);
 void encode(const Leave& leave, channel::Bytes& bytes);
 void encode(const Stay& stay, channel::Bytes& bytes);
 void encode(const Look& look, channel::Bytes& bytes);
+void encode_to_agent(const Piece& piece, channel::Bytes& bytes);
+void encode(const Fetch& fetch, channel::Bytes& bytes);
+void encode(const Move& move, channel::Bytes& bytes);
+void encode(const Drop& drop, channel::Bytes& bytes);
 void encode(const Told& told, channel::Bytes& bytes);
 void encode(const Exited& exited, channel::Bytes& bytes);
 void encode(const Draining& draining, channel::Bytes& bytes);
 void encode(const Saw& saw, channel::Bytes& bytes);
+void encode_to_controller(const Piece& piece, channel::Bytes& bytes);
+void encode(const Printed& printed, channel::Bytes& bytes);
 
 // The other end is not trusted: throw ProtocolError for bytes that are no such message. The bytes begin at a multiple
 // of eight; frames and bodies are parts of them.

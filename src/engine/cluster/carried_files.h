@@ -1,0 +1,93 @@
+// Directories and files in pieces, as one end of a session sends them to the other where nodes do not see the run's
+// directory. Both ends name them by their paths below a directory of their own: the run's, and the agent's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file_descriptor.h"
+
+namespace cadre::engine::cluster {
+
+struct Piece {
+  enum class Kind { directory, bytes, end, fault };
+  Kind kind = Kind::end;
+  std::string place = {};  // what is carried
+  std::string path = {};   // of a file or directory in it; empty: `place` is a file
+  bool is_executable = false;
+  std::string fault = {};                 // why it cannot be had
+  std::span<const std::byte> bytes = {};  // the next ones of the file
+};
+
+inline constexpr std::size_t piece_bytes = std::size_t{256} << 10;
+// Pieces are sent while less than this waits in a session: what follows them waits as long as that takes.
+inline constexpr std::size_t most_waiting_bytes = std::size_t{2} << 20;
+// What is larger is refused: it would hold everybody up.
+inline constexpr std::uint64_t max_carried_bytes = std::uint64_t{2} << 30;
+
+// Returns why a path cannot be that of something that is carried; empty if it can.
+std::string fault_of_place(const std::string& place);
+
+// The files of a directory, by their paths in it, and their sizes in bytes; of a file: itself, as "".
+using FileSizes = std::map<std::string, std::uint64_t>;
+// Throws StorageError, also if there is anything but files and directories.
+FileSizes sizes_of(const std::filesystem::path& source);
+
+// Reads a directory or a file.
+class FileSender {
+ public:
+  // `source` is a directory or a file of this end, called `place` by both.
+  FileSender(std::string place, std::filesystem::path source);
+
+  const std::string& place() const { return place_; }
+  // Returns the next piece, whose bytes are there until the next call; the last one is an end or a fault.
+  Piece next();
+  bool is_done() const { return is_done_; }
+
+ private:
+  void begin();
+  Piece next_of_file();
+
+  std::string place_;
+  std::filesystem::path source_;
+  bool has_begun_ = false;
+  bool is_done_ = false;
+  std::vector<std::string> directories_ = {};  // in reverse order, as the next two
+  std::vector<std::string> files_ = {};
+  base::FileDescriptor file_;
+  bool is_executable_ = false;
+  std::vector<std::byte> buffer_;
+};
+
+// Writes what it receives beside its place, and moves it there when it is whole.
+class FileReceiver {
+ public:
+  // `directory`: that of this end. The other end is not trusted; `place` has no fault.
+  FileReceiver(const std::filesystem::path& directory, const std::string& place);
+  // Removes what is not whole.
+  ~FileReceiver();
+  FileReceiver(const FileReceiver&) = delete;
+  FileReceiver& operator=(const FileReceiver&) = delete;
+
+  // Returns true when it is whole and in its place, where it replaces what was there. Throws StorageError, also for a
+  // fault, and for pieces that are none.
+  bool take(const Piece& piece);
+  const FileSizes& sizes() const { return sizes_; }
+
+ private:
+  void open(const Piece& piece);
+
+  std::filesystem::path place_;
+  std::filesystem::path unfinished_;
+  FileSizes sizes_ = {};
+  std::uint64_t total_ = 0;
+  base::FileDescriptor file_;
+  std::string path_ = {};  // of that file
+};
+
+}  // namespace cadre::engine::cluster

@@ -1,0 +1,351 @@
+#include "engine/cluster/carrier.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <variant>
+
+#include "base/file_descriptor.h"
+#include "cadre/error.h"
+#include "engine/local/output_limit.h"
+
+namespace cadre::engine::cluster {
+namespace fs = std::filesystem;
+namespace {
+
+// A worker may still read the checkpoint before its latest one.
+constexpr std::size_t kMostCheckpoints = 2;
+constexpr auto kUntilThereIsSpace = std::chrono::seconds(5);
+
+const channel::Report* report_with_checkpoint(const Event& event) {
+  const auto* const received = std::get_if<Received>(&event);
+  const auto* const report = received == nullptr ? nullptr : std::get_if<channel::Report>(&received->message);
+  return report == nullptr || report->checkpoint.empty() ? nullptr : report;
+}
+
+// In the directory of each worker.
+constexpr std::array kOutputFiles{"stdout", "stderr"};
+
+bool is_output(const fs::path& file) { return std::ranges::find(kOutputFiles, file.filename()) != kOutputFiles.end(); }
+
+// Appends what a worker has printed; without effect if the disk refuses, as with the output of workers here.
+void append_output(const fs::path& file, const Printed& printed) {
+  constexpr ::mode_t readable = 0666;
+  const base::FileDescriptor opened(
+      ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, readable));
+  struct stat status{};
+  if (!opened || ::fstat(opened.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  if (printed.begins_anew && ::ftruncate(opened.get(), 0) != 0) return;
+  for (std::span<const std::byte> rest = printed.bytes; !rest.empty();) {
+    const ::ssize_t written = ::write(opened.get(), rest.data(), rest.size());
+    if (written < 0 && errno != EINTR) return;
+    if (written > 0) rest = rest.subspan(static_cast<std::size_t>(written));
+  }
+  if (static_cast<std::uint64_t>(status.st_size) + printed.bytes.size() > local::max_output_bytes)
+    local::limit_output(file);
+}
+
+}  // namespace
+
+Carrier::Carrier(std::unique_ptr<Lease> lease, ClusterEngine& nodes, fs::path directory)
+    : ForwardingEngine(static_cast<Engine&>(*lease)),
+      lease_(std::move(lease)),
+      nodes_(nodes),
+      directory_(std::move(directory)) {
+  nodes_.set_file_peer(this);
+}
+
+Carrier::~Carrier() {
+  lease_.reset();  // ends the workers, which may still say something
+  nodes_.set_file_peer(nullptr);
+}
+
+// ---- To workers
+
+void Carrier::start(WorkerId id, const WorkerSpec& spec) {
+  Worker& worker = workers_[id];
+  worker.node = spec.node;
+  worker.directory = spec.directory.lexically_relative(nodes_.own_directory_of(spec.node)).string();
+  for (const std::string& place : spec.needs) need(worker, place);
+  if (fault_of_place(worker.directory).empty()) {
+    for (const char* name : kOutputFiles) append_output(directory_ / worker.directory / name, {});
+  }
+  call(id, [this, id, spec] {
+    workers_.at(id).is_started = true;
+    ForwardingEngine::start(id, spec);
+  });
+}
+
+void Carrier::bring(WorkerId id, const std::vector<std::string>& files) {
+  const auto found = workers_.find(id);
+  if (found == workers_.end()) return;
+  for (const std::string& place : files) need(found->second, place);
+}
+
+void Carrier::answer(WorkerId id, const channel::Answer& answer) {
+  call(id, [this, id, answer] { ForwardingEngine::answer(id, answer); });
+}
+void Carrier::reply(WorkerId id, const channel::StoreReply& reply) {
+  call(id, [this, id, reply] { ForwardingEngine::reply(id, reply); });
+}
+void Carrier::reply(WorkerId id, const channel::Reply& reply) {
+  call(id, [this, id, reply] { ForwardingEngine::reply(id, reply); });
+}
+
+void Carrier::kill(WorkerId id) {
+  const auto found = workers_.find(id);
+  if (found == workers_.end()) return;
+  found->second.calls.clear();
+  if (found->second.is_started) return ForwardingEngine::kill(id);
+  heard_.emplace_back(Exited{id, {.kind = Exit::Kind::signal, .value = SIGKILL}});
+  forget(id);
+}
+
+void Carrier::call(WorkerId id, std::function<void()> make) {
+  const auto found = workers_.find(id);
+  if (found == workers_.end()) return;
+  found->second.calls.push_back({std::exchange(found->second.needs, {}), std::move(make)});
+  make_calls(id);
+}
+
+void Carrier::make_calls(WorkerId id) {
+  for (;;) {
+    const auto found = workers_.find(id);
+    if (found == workers_.end() || found->second.calls.empty()) return;
+    const std::set<std::string>& there = on_nodes_[found->second.node].there;
+    if (!std::ranges::includes(there, found->second.calls.front().needs)) return;
+    const Call next = std::move(found->second.calls.front());
+    found->second.calls.pop_front();
+    next.make();
+  }
+}
+
+void Carrier::make_calls_on(NodeId node) {
+  std::vector<WorkerId> ids;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.node == node) ids.push_back(id);
+  }
+  for (const WorkerId id : ids) make_calls(id);
+}
+
+// ---- Files to nodes
+
+// What a worker has reported is on its node already, under the name that it had then.
+void Carrier::need(Worker& worker, const std::string& place) {
+  OnNode& node = on_nodes_[worker.node];
+  if (!worker.reported.empty() && is_what_was_reported(worker, place)) {
+    nodes_.send(worker.node, Move{std::exchange(worker.reported, ""), place});
+    node.there.insert(place);
+  }
+  std::error_code none;
+  if (fs::is_directory(directory_ / place, none) && std::ranges::find(worker.holds, place) == worker.holds.end()) {
+    worker.holds.push_back(place);
+    if (worker.holds.size() > kMostCheckpoints) {
+      const std::string former = std::move(worker.holds.front());
+      worker.holds.pop_front();
+      drop_unless_held(worker.node, former);
+    }
+  }
+  if (node.there.contains(place)) return;
+  worker.needs.insert(place);
+  const bool is_sent = node.sender && node.sender->place() == place;
+  if (!is_sent && std::ranges::find(node.to_send, place) == node.to_send.end()) node.to_send.push_back(place);
+}
+
+bool Carrier::is_what_was_reported(const Worker& worker, const std::string& place) const {
+  try {
+    return sizes_of(directory_ / place) == worker.reported_sizes;
+  } catch (const StorageError&) {
+    return false;
+  }
+}
+
+void Carrier::send_more() {
+  std::vector<NodeId> ready;
+  std::vector<Fault> faults;
+  for (auto& [id, node] : on_nodes_) {
+    for (auto& [place, receiver] : node.receivers) {
+      if (receiver.retry_at > Clock::now()) continue;
+      receiver.retry_at = TimePoint::max();
+      receiver.files = std::make_unique<FileReceiver>(directory_, place);
+      nodes_.send(id, Fetch{place});
+    }
+    while ((node.sender || !node.to_send.empty()) && nodes_.has_room(id)) {
+      if (!node.sender) {
+        node.sender.emplace(node.to_send.front(), directory_ / node.to_send.front());
+        node.to_send.pop_front();
+      }
+      const Piece piece = node.sender->next();
+      nodes_.send(id, piece);
+      if (!node.sender->is_done()) continue;
+      node.sender.reset();
+      if (piece.kind == Piece::Kind::end) node.there.insert(piece.place);
+      if (piece.kind == Piece::Kind::fault) faults.push_back({id, piece.place, piece.fault});
+      ready.push_back(id);
+    }
+  }
+  for (const auto& [node, place, fault] : faults) cannot_have(node, place, fault);
+  for (const NodeId node : ready) make_calls_on(node);
+}
+
+// Ends the workers that need or hold what is not to be had.
+void Carrier::cannot_have(NodeId node, const std::string& place, const std::string& fault) {
+  on_nodes_[node].there.erase(place);
+  std::vector<WorkerId> affected;
+  for (const auto& [id, worker] : workers_) {
+    const bool needs_it = worker.needs.contains(place) || std::ranges::any_of(worker.calls, [&](const Call& call) {
+                            return call.needs.contains(place);
+                          });
+    const bool holds_it = std::ranges::find(worker.holds, place) != worker.holds.end();
+    if (worker.node == node && (needs_it || holds_it)) affected.push_back(id);
+  }
+  for (const WorkerId id : affected) end_with(id, fmt::format("its node cannot have {}: {}", place, fault));
+}
+
+void Carrier::drop_unless_held(NodeId node, const std::string& place) {
+  for (const auto& [id, worker] : workers_) {
+    if (worker.node == node && std::ranges::find(worker.holds, place) != worker.holds.end()) return;
+  }
+  const auto found = on_nodes_.find(node);
+  if (found == on_nodes_.end()) return;
+  std::erase(found->second.to_send, place);
+  if (found->second.there.erase(place) != 0) nodes_.send(node, Drop{place});
+}
+
+// ---- From workers
+
+std::vector<Event> Carrier::wait(std::optional<std::chrono::nanoseconds> timeout) {
+  const auto end = timeout ? std::optional(Clock::now() + *timeout) : std::nullopt;
+  while (heard_.empty()) {
+    const auto left = end ? std::optional<std::chrono::nanoseconds>(*end - Clock::now()) : std::nullopt;
+    std::vector<Event> events = ForwardingEngine::wait(left);
+    const bool is_over = events.empty();  // the time, or somebody has woken it
+    for (Event& event : events) hear(std::move(event));
+    if (is_over) break;
+  }
+  return std::exchange(heard_, {});
+}
+
+void Carrier::hear(Event event) {
+  std::optional<WorkerId> id;
+  if (const auto* received = std::get_if<Received>(&event)) id = received->worker;
+  if (const auto* exited = std::get_if<Exited>(&event)) id = exited->worker;
+  if (const auto* left = std::get_if<NodeLeft>(&event)) lose(left->node);
+  const auto found = id ? workers_.find(*id) : workers_.end();
+  if (found == workers_.end()) return heard_.push_back(std::move(event));
+  Worker& worker = found->second;
+  if (!worker.fetched.empty()) return worker.said.push_back(std::move(event));
+  if (auto* exited = std::get_if<Exited>(&event)) {
+    if (!worker.fault.empty()) exited->exit.detail = worker.fault;
+    forget(*id);
+  } else if (!worker.fault.empty()) {
+    return;  // it is being killed
+  } else if (const channel::Report* report = report_with_checkpoint(event)) {
+    const std::string place = worker.directory + "/" + report->checkpoint;
+    // What cannot be a checkpoint's name is refused by the controller.
+    if (report->checkpoint.find('/') == std::string::npos && fault_of_place(place).empty()) {
+      fetch(worker, place);
+      return worker.said.push_back(std::move(event));
+    }
+  }
+  heard_.push_back(std::move(event));
+}
+
+void Carrier::fetch(Worker& worker, const std::string& place) {
+  if (!worker.reported.empty()) nodes_.send(worker.node, Drop{worker.reported});
+  worker.reported.clear();
+  worker.fetched = place;
+  on_nodes_[worker.node].receivers[place].files = std::make_unique<FileReceiver>(directory_, place);
+  nodes_.send(worker.node, Fetch{place});
+}
+
+void Carrier::arrived(NodeId node, const Piece& piece) {
+  OnNode& on_node = on_nodes_[node];
+  const auto found = on_node.receivers.find(piece.place);
+  if (found == on_node.receivers.end()) {
+    if (piece.kind == Piece::Kind::fault) cannot_have(node, piece.place, piece.fault);
+    return;
+  }
+  if (found->second.retry_at != TimePoint::max()) return;  // of what is fetched again
+  const auto who = std::ranges::find_if(
+      workers_, [&](const auto& entry) { return entry.second.node == node && entry.second.fetched == piece.place; });
+  try {
+    if (!found->second.files->take(piece)) return;
+    if (who != workers_.end()) {
+      who->second.reported = piece.place;
+      who->second.reported_sizes = found->second.files->sizes();
+    }
+    on_node.receivers.erase(found);
+    if (who != workers_.end()) end_fetching(who->first, "");
+  } catch (const OutOfSpace&) {  // the worker waits in report(), as it would here
+    found->second.files.reset();
+    found->second.retry_at = Clock::now() + kUntilThereIsSpace;
+  } catch (const StorageError& error) {
+    on_node.receivers.erase(found);
+    if (who != workers_.end()) end_fetching(who->first, error.what());
+  }
+}
+
+void Carrier::arrived(NodeId node, const Printed& printed) {
+  const bool is_of_a_worker = std::ranges::any_of(workers_, [&](const auto& entry) {
+    return entry.second.node == node && fs::path(printed.file).parent_path() == entry.second.directory;
+  });
+  if (is_of_a_worker && fault_of_place(printed.file).empty() && is_output(printed.file))
+    append_output(directory_ / printed.file, printed);
+}
+
+// Lets a worker say what waited for the end of that; without the report if that has a fault.
+void Carrier::end_fetching(WorkerId id, const std::string& fault) {
+  Worker& worker = workers_.at(id);
+  worker.fetched.clear();
+  std::deque<Event> said = std::exchange(worker.said, {});
+  if (fault.empty()) heard_.push_back(std::move(said.front()));
+  said.pop_front();
+  if (!fault.empty()) end_with(id, fmt::format("the checkpoint that it has reported cannot be had: {}", fault));
+  for (Event& event : said) hear(std::move(event));
+  ForwardingEngine::wake();
+}
+
+void Carrier::end_with(WorkerId id, const std::string& fault) {
+  Worker& worker = workers_.at(id);
+  worker.calls.clear();
+  if (worker.is_started) {
+    worker.fault = fault;
+    return ForwardingEngine::kill(id);
+  }
+  heard_.emplace_back(Exited{id, {.kind = Exit::Kind::not_started, .detail = fault}});
+  forget(id);
+  ForwardingEngine::wake();
+}
+
+// Its workers were lost with it, and some of what they have said with what was on its way.
+void Carrier::lose(NodeId node) {
+  std::vector<WorkerId> ids;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.node == node) ids.push_back(id);
+  }
+  for (const WorkerId id : ids) {
+    Worker& worker = workers_.at(id);
+    if (!worker.is_started)
+      heard_.emplace_back(Exited{id, {Exit::Kind::node_lost, 0, "its node has left before it was started"}});
+    const bool has_ended = !worker.said.empty() && std::holds_alternative<Exited>(worker.said.back());
+    if (has_ended) heard_.push_back(std::move(worker.said.back()));
+    workers_.erase(id);
+  }
+  on_nodes_.erase(node);
+}
+
+void Carrier::forget(WorkerId id) {
+  const auto gone = workers_.extract(id);
+  const Worker& worker = gone.mapped();
+  for (const std::string& place : worker.holds) drop_unless_held(worker.node, place);
+  if (!worker.reported.empty()) nodes_.send(worker.node, Drop{worker.reported});
+}
+
+}  // namespace cadre::engine::cluster

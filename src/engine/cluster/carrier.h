@@ -1,0 +1,108 @@
+// The engine of one run whose directory the nodes do not see: carries what workers need to their nodes, over the
+// connection of the agent, and what they report and print back. So the run's directory has what it has on one machine.
+//
+// A node gets what several of its workers need once, and keeps the latest checkpoint of each that runs there.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/cluster/carried_files.h"
+#include "engine/cluster/cluster_engine.h"
+#include "engine/cluster/lease.h"
+#include "engine/forwarding_engine.h"
+
+namespace cadre::engine::cluster {
+
+// What is told to a worker waits until its node has what it needs for that; what a worker says after a report waits
+// until the reported directory is here. Other workers do not wait.
+class Carrier final : public ForwardingEngine, private FilePeer {
+ public:
+  // `lease`: of `nodes`, for the run in `directory`.
+  Carrier(std::unique_ptr<Lease> lease, ClusterEngine& nodes, std::filesystem::path directory);
+  ~Carrier() override;
+  Carrier(const Carrier&) = delete;
+  Carrier& operator=(const Carrier&) = delete;
+
+  std::filesystem::path directory_of_workers(NodeId node) const override { return nodes_.own_directory_of(node); }
+  bool carries_files() const override { return true; }
+  void bring(WorkerId worker, const std::vector<std::string>& files) override;
+  void start(WorkerId worker, const WorkerSpec& spec) override;
+  void answer(WorkerId worker, const channel::Answer& answer) override;
+  void reply(WorkerId worker, const channel::StoreReply& reply) override;
+  void reply(WorkerId worker, const channel::Reply& reply) override;
+  void kill(WorkerId worker) override;
+  std::vector<Event> wait(std::optional<std::chrono::nanoseconds> timeout) override;
+
+ private:
+  // A call of the engine that waits for files.
+  struct Call {
+    std::set<std::string> needs;
+    std::function<void()> make;
+  };
+  struct Worker {
+    NodeId node = 0;
+    std::string directory = {};        // below that of its node
+    bool is_started = false;           // true: its agent was told
+    std::set<std::string> needs = {};  // of the next call
+    std::deque<Call> calls = {};
+    std::deque<Event> said = {};  // waits for what is fetched
+    std::string fetched = {};     // on its way here; empty: nothing is
+    std::string reported = {};    // was fetched last, and has not got another name since
+    FileSizes reported_sizes = {};
+    std::deque<std::string> holds = {};  // checkpoints that its node keeps for it, the latest ones
+    std::string fault = {};              // why it is killed
+  };
+  using TimePoint = Clock::time_point;
+  // Something that is fetched.
+  struct Receiver {
+    std::unique_ptr<FileReceiver> files = {};
+    TimePoint retry_at = TimePoint::max();  // there was no space for it
+  };
+  struct OnNode {
+    std::set<std::string> there = {};
+    std::deque<std::string> to_send = {};
+    std::optional<FileSender> sender = {};
+    std::map<std::string, Receiver> receivers = {};
+  };
+  struct Fault {
+    NodeId node;
+    std::string place;
+    std::string reason;
+  };
+
+  void arrived(NodeId node, const Piece& piece) override;
+  void arrived(NodeId node, const Printed& printed) override;
+  void send_more() override;
+
+  void need(Worker& worker, const std::string& place);
+  bool is_what_was_reported(const Worker& worker, const std::string& place) const;
+  void call(WorkerId id, std::function<void()> make);
+  void make_calls(WorkerId id);
+  void make_calls_on(NodeId node);
+  void hear(Event event);
+  void fetch(Worker& worker, const std::string& place);
+  void end_fetching(WorkerId id, const std::string& fault);
+  void end_with(WorkerId id, const std::string& fault);
+  void cannot_have(NodeId node, const std::string& place, const std::string& fault);
+  void lose(NodeId node);
+  void forget(WorkerId id);
+  void drop_unless_held(NodeId node, const std::string& place);
+
+  std::unique_ptr<Lease> lease_;
+  ClusterEngine& nodes_;
+  std::filesystem::path directory_;
+  std::map<WorkerId, Worker> workers_ = {};
+  std::map<NodeId, OnNode> on_nodes_ = {};
+  std::vector<Event> heard_ = {};  // for the next wait()
+};
+
+}  // namespace cadre::engine::cluster

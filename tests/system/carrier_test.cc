@@ -1,0 +1,257 @@
+// The engine of a run whose directory nodes do not see: the conformance suite over it, and what becomes of files.
+#include "engine/cluster/carrier.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/directory.h"
+#include "channel/worker_end.h"
+#include "engine/cluster/processes.h"
+#include "engine_conformance.h"
+#include "local_subject.h"
+#include "worker/cluster.h"
+
+namespace cadre::system_tests {
+namespace {
+
+namespace fs = std::filesystem;
+using engine::Exit;
+using engine::WorkerId;
+using engine::cluster::Carrier;
+using engine::cluster::ClusterEngine;
+using engine::conformance::Listener;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using namespace std::chrono_literals;
+
+std::string content_of(const fs::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+// Works in a directory, prints a line, and reports a checkpoint of so many bytes as often as it is told to; fails if
+// one is not where the answer says, or if what it needs is not there.
+[[maybe_unused]] const bool reports_checkpoints =
+    entry("reports checkpoints", [](channel::WorkerEnd& end, const Value& payload) {
+      const Config config(payload);
+      const fs::path directory = config.get<std::string>("directory");
+      std::cout << "works in a directory" << std::endl;
+      if (const auto needed = config.get<std::string>("needed"); !needed.empty() && !fs::exists(needed))
+        throw Error("what it needs is not there");
+      for (std::int64_t i = 0; i < config.get<std::int64_t>("reports"); ++i) {
+        const std::string name = fmt::format(".reporting_1_{}", i);
+        fs::create_directories(directory / name / "deep");
+        std::ofstream(directory / name / "deep" / "model") << std::string(config.get<std::size_t>("bytes"), 'm');
+        const channel::Answer answer = end.report({.step = i + 1, .metrics = {{"i", i}}, .checkpoint = name});
+        if (!answer.checkpoint.empty() && content_of(fs::path(answer.checkpoint) / "deep" / "model").empty())
+          throw Error("the checkpoint is not where the answer says");
+        if (answer.verdict == channel::Verdict::stop) return;
+      }
+    });
+
+std::unique_ptr<ClusterEngine> make_two_agents() {
+  return std::make_unique<ClusterEngine>(
+      std::make_unique<engine::cluster::Processes>(),
+      engine::cluster::ClusterOptions{.requests = {{.id = 1, .nodes = 2}},
+                                      .start = {.command = {fs::read_symlink("/proc/self/exe")}},
+                                      .addresses = {"127.0.0.1"}});
+}
+
+// Owns the nodes, too.
+class CarryingEngine final : public engine::ForwardingEngine {
+ public:
+  static std::unique_ptr<CarryingEngine> make(const fs::path& directory) {
+    auto nodes = make_two_agents();
+    auto lease = std::make_unique<engine::cluster::Lease>(*nodes, fs::path(), std::vector<fs::path>(), true);
+    auto carrier = std::make_unique<Carrier>(std::move(lease), *nodes, directory);
+    return std::unique_ptr<CarryingEngine>(new CarryingEngine(std::move(nodes), std::move(carrier)));
+  }
+  ClusterEngine& of_nodes() { return *nodes_; }
+
+ private:
+  CarryingEngine(std::unique_ptr<ClusterEngine> nodes, std::unique_ptr<Carrier> carrier)
+      : ForwardingEngine(static_cast<Engine&>(*carrier)), nodes_(std::move(nodes)), carrier_(std::move(carrier)) {}
+
+  std::unique_ptr<ClusterEngine> nodes_;
+  std::unique_ptr<Carrier> carrier_;
+};
+
+class CarrierSubject {
+ public:
+  std::unique_ptr<engine::Engine> make_engine() { return CarryingEngine::make(directories_.make_directory()); }
+  fs::path make_directory() { return directories_.make_directory(); }
+
+ private:
+  LocalSubject directories_;
+};
+
+class CarrierTest : public ::testing::Test {
+ protected:
+  // Starts a worker in a directory of its own on the first or the second node.
+  WorkerId start(std::size_t node, std::int64_t reports, std::size_t bytes, std::vector<std::string> needs = {}) {
+    const WorkerId worker = ++last_worker_;
+    const engine::NodeId id = engine->nodes().at(node).id;
+    const fs::path root = engine->directory_of_workers(id);
+    fs::create_directories(run / trial(worker));
+    engine->start(worker, {.assignment = {"reports checkpoints",
+                                          Value{{"directory", (root / trial(worker)).string()},
+                                                {"reports", reports},
+                                                {"bytes", static_cast<std::int64_t>(bytes)},
+                                                {"needed", needs.empty() ? "" : (root / needs.front()).string()}}},
+                           .node = id,
+                           .directory = root / trial(worker),
+                           .needs = std::move(needs)});
+    heard.started.insert(worker);
+    return worker;
+  }
+  static std::string trial(WorkerId worker) { return fmt::format("trial_{}", worker); }
+  // Waits for so many reports, which are not answered.
+  auto heard_from(WorkerId worker, std::size_t reports) {
+    return heard.until([this, worker, reports] { return heard[worker].reports.size() >= reports; }, std::nullopt);
+  }
+  // Does what a controller does with a report: renames its directory, and answers.
+  void commit(WorkerId worker, std::size_t report, channel::Verdict verdict = channel::Verdict::go_on) {
+    const std::string committed = fmt::format("{}/checkpoint_{}", trial(worker), report);
+    fs::rename(run / trial(worker) / fmt::format(".reporting_1_{}", report), run / committed);
+    engine->bring(worker, {committed});
+    engine->answer(worker, {verdict, (root_of(worker) / committed).string()});
+  }
+  fs::path root_of(WorkerId worker) { return roots_.try_emplace(worker, root(0)).first->second; }
+  fs::path root(std::size_t node) const { return engine->directory_of_workers(engine->nodes().at(node).id); }
+  std::vector<std::string> names_in(const fs::path& directory) const { return base::list_directory(directory); }
+
+  LocalSubject directories;
+  const fs::path run = directories.make_directory();
+  std::unique_ptr<CarryingEngine> engine = CarryingEngine::make(run);
+  Listener heard{*engine};
+
+ private:
+  // So that conditions about files are looked at, too, though nothing happens.
+  std::jthread waker_{[this](const std::stop_token& stop) {
+    for (; !stop.stop_requested(); std::this_thread::sleep_for(10ms)) engine->wake();
+  }};
+  WorkerId last_worker_ = 0;
+  std::map<WorkerId, fs::path> roots_ = {};
+};
+
+TEST_F(CarrierTest, AReportComesWithItsDirectoryAndTheWorkerFindsTheCheckpointUnderItsName) {
+  const WorkerId worker = start(0, 4, 3'000'000);
+  for (std::size_t i = 0; i < 4; ++i) {
+    ASSERT_TRUE(heard_from(worker, i + 1));
+    const fs::path reported = run / trial(worker) / fmt::format(".reporting_1_{}", i);
+    EXPECT_EQ(content_of(reported / "deep" / "model").size(), 3'000'000U);
+    commit(worker, i);
+    // Its node keeps the latest two.
+    if (i == 3) EXPECT_TRUE(heard.until([&] { return names_in(root(0) / trial(worker)).size() <= 4; }, std::nullopt));
+  }
+  ASSERT_TRUE(heard.until_all_exited(std::nullopt));
+  EXPECT_EQ(heard.exit(worker), engine::conformance::exited_with_0) << heard[worker].failed.size();
+  EXPECT_THAT(content_of(run / trial(worker) / "stdout"), HasSubstr("works in a directory"));
+  EXPECT_THAT(names_in(run / trial(worker)),
+              ElementsAre("checkpoint_0", "checkpoint_1", "checkpoint_2", "checkpoint_3", "stderr", "stdout"));
+}
+
+TEST_F(CarrierTest, WhatAWorkerNeedsIsThereWhenItStartsAndOthersDoNotWaitForIt) {
+  std::ofstream(run / "large") << std::string(100'000'000, 'l');
+  const WorkerId first = start(0, 0, 0, {"large"});
+  const WorkerId other = start(0, 0, 0);
+  ASSERT_TRUE(heard.until([&] { return !heard[other].exits.empty(); }));
+  EXPECT_TRUE(heard[first].exits.empty());
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard.exit(first), engine::conformance::exited_with_0);
+  const auto arrived = fs::last_write_time(root(0) / "large");
+  const WorkerId next = start(0, 0, 0, {"large"});
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard.exit(next), engine::conformance::exited_with_0);
+  EXPECT_EQ(fs::last_write_time(root(0) / "large"), arrived) << "it is brought once";
+}
+
+TEST_F(CarrierTest, ACheckpointOfAnotherTrialIsBroughtAndGoesWithItsWorker) {
+  fs::create_directories(run / "other/checkpoint_7");
+  std::ofstream(run / "other/checkpoint_7/model") << "m";
+  const WorkerId worker = start(1, 1, 10, {"other/checkpoint_7"});
+  ASSERT_TRUE(heard_from(worker, 1));
+  EXPECT_EQ(content_of(root(1) / "other/checkpoint_7/model"), "m");
+  engine->answer(worker, {});
+  ASSERT_TRUE(heard.until_all_exited(std::nullopt));
+  EXPECT_TRUE(heard.until([&] { return names_in(root(1) / "other").empty(); }, std::nullopt));
+}
+
+TEST_F(CarrierTest, AWorkerWhoseNeedsCannotBeHadIsNotStarted) {
+  const WorkerId worker = start(0, 0, 0, {"other/checkpoint_7"});
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard.exit(worker).kind, Exit::Kind::not_started);
+  EXPECT_THAT(heard.exit(worker).detail, HasSubstr("its node cannot have other/checkpoint_7: "));
+}
+
+TEST_F(CarrierTest, AWorkerThatWaitsForFilesCanBeKilled) {
+  std::ofstream(run / "large") << std::string(50'000'000, 'l');
+  const WorkerId worker = start(0, 0, 0, {"large"});
+  engine->kill(worker);
+  engine->kill(worker);
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard.exit(worker).value, SIGKILL);
+  EXPECT_THAT(content_of(run / trial(worker) / "stdout"), IsEmpty());
+}
+
+TEST_F(CarrierTest, AReportIsLostWithItsNodeAndLeavesNothing) {
+  const WorkerId worker = start(0, 1, 200'000'000);
+  const WorkerId other = start(1, 3, 10);
+  const auto agent = static_cast<pid_t>(engine->of_nodes().agent_process(engine->nodes().at(0).id));
+  const auto arrives = [&] {
+    for (const std::string& name : names_in(run / trial(worker))) {
+      if (name.starts_with(".reporting_arrives")) return true;
+    }
+    return false;
+  };
+  ASSERT_TRUE(heard.until([&] { return arrives(); }));
+  ::kill(agent, SIGKILL);
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard.exit(worker).kind, Exit::Kind::node_lost);
+  EXPECT_THAT(heard[worker].reports, IsEmpty());
+  EXPECT_FALSE(arrives());
+  EXPECT_EQ(heard[other].reports.size(), 3U);
+  EXPECT_EQ(heard.exit(other), engine::conformance::exited_with_0);
+}
+
+TEST_F(CarrierTest, ABrokenConnectionCostsNothing) {
+  const WorkerId worker = start(0, 1, 30'000'000);
+  const engine::NodeId node = engine->nodes().at(0).id;
+  for (int i = 0; i < 20; ++i) {
+    engine->of_nodes().break_connection(node);
+    heard.until([until = std::chrono::steady_clock::now() + 20ms] { return std::chrono::steady_clock::now() > until; },
+                std::nullopt);
+  }
+  ASSERT_TRUE(heard_from(worker, 1));
+  EXPECT_EQ(content_of(run / trial(worker) / ".reporting_1_0/deep/model").size(), 30'000'000U);
+  commit(worker, 0);
+  ASSERT_TRUE(heard.until_all_exited(std::nullopt));
+  EXPECT_EQ(heard.exit(worker), engine::conformance::exited_with_0);
+}
+
+}  // namespace
+}  // namespace cadre::system_tests
+
+namespace cadre::engine::conformance {
+namespace {
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Carriers, EngineConformance, system_tests::CarrierSubject);
+
+}  // namespace
+}  // namespace cadre::engine::conformance
