@@ -16,10 +16,15 @@ struct NodeGroup {
   /// Number of nodes. Default, 0: with "slurm" inside an allocation all of its nodes; with "commands" one on each of
   /// the group's hosts; otherwise 1.
   std::int64_t nodes = 0;
-  std::int64_t cpus = 0;  ///< CPUs that each node must have for this experiment; default, 0: what the engine gives
+  /// CPUs that each node must have for this experiment. Default, 0: what the engine gives; with "ray" all of a node.
+  std::int64_t cpus = 0;
   std::int64_t gpus = 0;  ///< GPUs that each node must have; default, 0: what the engine gives
   /// Options in the words of the engine, such as {"partition", "a100"}, {"time", "8:00:00"}: with "slurm" those of
   /// sbatch and srun without their dashes; with "commands" what placeholders of that name stand for (NodeCommands).
+  /// With "ray": "address" of the cluster ("host:port"; default: RAY_ADDRESS, or the one on this machine), "python"
+  /// that has Ray (default: the program's own if it is in Python, or python3 in PATH), "accelerator_type", "memory" of
+  /// each node ("16G"), "resources" of each node as JSON ({"tpu": 1}), and "strategy" (PACK, SPREAD, STRICT_PACK,
+  /// STRICT_SPREAD): with it all nodes come together, and Ray takes back all or none.
   std::map<std::string, std::string> options = {};
   bool operator==(const NodeGroup&) const = default;  ///< compares all members
 };
@@ -51,21 +56,21 @@ struct NodeCommands {
 };
 
 /// A cluster. On each of its nodes one process of this program, started with the same arguments, runs as an agent: it
-/// is the program up to cadre::init(), which there never returns. All nodes must see the program under the same path, and
-/// best the storage path, too: where they do not, the files of an experiment go over the connections of the agents.
+/// is the program up to cadre::init(), which there never returns. All nodes must see the program under the same path,
+/// and best the storage path, too: where they do not, the files of an experiment go over the connections of the agents.
 struct ClusterConfig {
   /// Whoever has the nodes. "slurm": inside an allocation (SLURM_JOB_ID is set) its nodes, otherwise jobs that are
-  /// queued for them. "commands": whatever `commands` start, such as ssh. "processes": agents on this machine, to try a
-  /// program before there is a cluster.
+  /// queued for them. "ray": a Ray cluster that is there already. "commands": whatever `commands` start, such as ssh.
+  /// "processes": agents on this machine, to try a program before there is a cluster.
   std::string engine = "slurm";
   std::vector<NodeGroup> groups = {NodeGroup()};  ///< the nodes; at least one group
   NodeCommands commands = {};                     ///< for the engine "commands" only
   /// How agents talk to this program. "port": they dial one port of this machine, encrypted. "stdio": the session is in
   /// the standard input and output of whatever starts them, such as srun, where no port can be reached: none is opened.
-  /// Not for jobs in a queue, so with Slurm the program must run in an allocation. A program is then not to read its
-  /// standard input before cadre::init, nor to print more than 1 MiB there; from then on what it prints on a node goes
-  /// to standard error. A node whose connection ends is lost with what runs there, and asked for again; `nodes_stay` is
-  /// 0, and `addresses` must be empty.
+  /// Not for Ray, nor for jobs in a queue, so with Slurm the program must run in an allocation. A program is then not
+  /// to read its standard input before cadre::init, nor to print more than 1 MiB there; from then on what it prints on
+  /// a node goes to standard error. A node whose connection ends is lost with what runs there, and asked for again;
+  /// `nodes_stay` is 0, and `addresses` must be empty.
   std::string link = "port";
   /// IP addresses of this machine, of which nodes reach at least one. Default: all that it has.
   std::vector<std::string> addresses = {};

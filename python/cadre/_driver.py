@@ -32,10 +32,10 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
     amounts. labels: of this machine. accelerator_type: kind of its GPUs, or of each, "A100,A100,A10G"; default: what the
     driver says. With a cluster all these are of each of its nodes.
 
-    cluster: on whose nodes trials run, instead of this machine: "slurm", or the path of a JSON file with the members of
+    cluster: on whose nodes trials run, instead of this machine: "slurm", "ray", or the path of a JSON file with the members of
     ClusterConfig (cadre/cluster.h); default: the environment variable CADRE_CLUSTER, or none. All nodes must see this
-    interpreter, the modules that it imports, and the experiment's directory under the same paths. The other arguments of
-    ray.init have no meaning here.
+    interpreter and the modules that it imports under the same paths, and best the storage path, too. The other arguments
+    of ray.init have no meaning here.
 
     Raises InvalidArgument if the server runs already, unless ignore_reinit_error, and for amounts that cannot be.
     """

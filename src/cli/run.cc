@@ -40,7 +40,7 @@ void run(Options& options) {
 void add_run(Command& program) {
   const auto options = std::make_shared<Options>();
   Command command = program.add_command("run", "Run a program on the nodes of a cluster");
-  command.option("--cluster", &options->cluster, "slurm, processes, or a JSON file: see cadre/cluster.h").required();
+  command.option("--cluster", &options->cluster, "slurm, ray, or a JSON file: see cadre/cluster.h").required();
   command.option("command", &options->command, "The program and its arguments").required();
   command.footer("Example: cadre run --cluster slurm -- ./pbt_mnist --max-concurrent 8");
   command.on_call([options] { run(*options); });

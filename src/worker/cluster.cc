@@ -22,6 +22,7 @@
 #include "cadre/stored.h"
 #include "engine/cluster/nodes_by_command.h"
 #include "engine/cluster/processes.h"
+#include "engine/cluster/ray_actors.h"
 #include "engine/cluster/slurm.h"
 #include "engine/cluster/slurm_jobs.h"
 #include "engine/cluster/slurm_steps.h"
@@ -35,8 +36,11 @@ using engine::cluster::Provider;
 constexpr std::chrono::seconds kLeastPatience{25};
 constexpr std::chrono::seconds kMostWait{86400};
 
-constexpr const char* kProcesses = "processes";  // engines
+// Engines.
+constexpr const char* kProcesses = "processes";
 constexpr const char* kCommands = "commands";
+constexpr const char* kRay = "ray";
+constexpr const char* kSlurm = "slurm";
 
 constexpr const char* kPort = "port";
 constexpr const char* kStdio = "stdio";
@@ -66,6 +70,10 @@ NamedProvider make_slurm(const ClusterConfig&, const std::string& kept_jobs) {
   return {std::make_unique<engine::cluster::SlurmJobs>(jobs, std::move(own)), "jobs of Slurm", jobs};
 }
 
+NamedProvider make_ray(const ClusterConfig&, const std::string&) {
+  return {std::make_unique<engine::cluster::RayActors>(engine::cluster::own_variables()), "actors of Ray"};
+}
+
 NamedProvider make_by_command(const ClusterConfig& cluster, const std::string& kept_jobs) {
   const std::string jobs = kept_jobs.empty() ? name_of_jobs() : kept_jobs;
   return {std::make_unique<engine::cluster::NodesByCommand>(cluster.commands, jobs, engine::cluster::own_variables()),
@@ -89,9 +97,9 @@ struct EngineKind {
   std::int64_t (*usual_nodes)(const NodeGroup& group);
 };
 
-constexpr std::array kEngines{EngineKind{"slurm", make_slurm, all_of_the_allocation},
-                              EngineKind{kCommands, make_by_command, one_on_each_host},
-                              EngineKind{kProcesses, make_processes, one_node}};
+constexpr std::array kEngines{
+    EngineKind{kSlurm, make_slurm, all_of_the_allocation}, EngineKind{kRay, make_ray, one_node},
+    EngineKind{kCommands, make_by_command, one_on_each_host}, EngineKind{kProcesses, make_processes, one_node}};
 
 const EngineKind* find_engine(const std::string& name) {
   for (const EngineKind& kind : kEngines) {
@@ -187,10 +195,21 @@ std::vector<std::string> faults_of(const ClusterConfig& cluster) {
       faults.push_back(fmt::format("cluster.groups: \"{}\" has the option \"{}\", and the engine \"{}\" has none",
                                    group.name, group.options.begin()->first, kProcesses));
   }
+  if (cluster.engine == kRay) {
+    for (const NodeGroup& group : cluster.groups) {
+      const std::string fault = engine::cluster::ray::faults_of({.options = group.options});
+      if (!fault.empty()) faults.push_back(fmt::format("cluster.groups: \"{}\": {}", group.name, fault));
+    }
+    if (cluster.link == kStdio)
+      faults.push_back(
+          fmt::format("cluster.link is \"{}\", and actors of Ray have no input and output here; let the "
+                      "nodes dial (\"{}\")",
+                      kStdio, kPort));
+  }
   add_faults_of_commands(cluster, faults);
   if (cluster.link != kPort && cluster.link != kStdio)
     faults.push_back(fmt::format("cluster.link is \"{}\"; there are \"{}\", \"{}\"", cluster.link, kPort, kStdio));
-  if (cluster.link == kStdio && cluster.engine == "slurm" &&
+  if (cluster.link == kStdio && cluster.engine == kSlurm &&
       !engine::cluster::slurm::is_in_allocation(engine::cluster::own_variables()))
     faults.push_back(fmt::format(
         "cluster.link is \"{}\", and this program is in no allocation of Slurm: jobs from the queue have no input and "

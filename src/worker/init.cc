@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -186,6 +187,7 @@ void init(int argc, char** argv, const InitOptions& given) {
   options.cluster = worker::find_cluster(given.cluster);
   check(options);
   machine() = resources_of(options);  // before the fork server exists
+  if (agent && agent->cpus && !options.num_cpus) machine().cpus = std::min(machine().cpus, *agent->cpus);
   worker::set_host(options.host);
   init_was_called = true;  // also in workers
   try {

@@ -50,8 +50,8 @@ class NodesTest(unittest.TestCase):
 
 
 class SuiteTest(NodesTest):
-    def run_suite(self, command, tests=28):
-        done = self.cluster.run("ctl", command, env={"CADRE_TEST_CLUSTER": "slurm"}, check=False, timeout=200,
+    def run_suite(self, command, tests=28, engine="slurm"):
+        done = self.cluster.run("ctl", command, env={"CADRE_TEST_CLUSTER": engine}, check=False, timeout=200,
                                 cwd=self.cluster.directory)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(f"[  PASSED  ] {tests} tests.", done.stdout)

@@ -290,8 +290,6 @@ class JobsTest(ProviderTest):
         self.assertIn("there is no Slurm", none.process.stderr.read())
 
 
-del ProviderTest  # its tests are those of the classes above
-
 if __name__ == "__main__":
     rig.skip_unless_there()
     unittest.main()

@@ -1,10 +1,10 @@
 // Drives a provider by lines of text, for provider_test.py:
 //
-//   provider_tool steps|jobs <experiment> <agent's program> <argument>...
+//   provider_tool steps|jobs|ray <experiment> <agent's program> <argument>...
 //
-// reads "request <id> <nodes> [all] [<option>=<value>]...", "release <id> [<ordinal>]", "claim <id>...", "look", and
-// writes "queued <id> <reason>", "refused <id> <reason>", "ended <id> <ordinal, or all> <reason>", "limit <id>
-// <ordinal, or all> <seconds left>". Ends with its standard input.
+// reads "request <id> <nodes> [all] [cpus=<n>] [gpus=<n>] [<option>=<value>]...", "release <id> [<ordinal>]", "claim
+// <id>...", "look", and writes "queued <id> <reason>", "refused <id> <reason>", "ended <id> <ordinal, or all>
+// <reason>", "limit <id> <ordinal, or all> <seconds left>". Ends with its standard input.
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "base/overload.h"
+#include "engine/cluster/ray_actors.h"
 #include "engine/cluster/slurm_jobs.h"
 #include "engine/cluster/slurm_steps.h"
 #include "engine/cluster/variables.h"
@@ -36,7 +37,13 @@ void obey(Provider& provider, const AgentStart& start, const std::string& line) 
     for (std::string word; words >> word;) {
       const std::size_t equals = word.find('=');
       if (word == "all") request.all_or_none = true;
-      if (equals != word.npos) request.options[word.substr(0, equals)] = word.substr(equals + 1);
+      if (word.starts_with("cpus=")) {
+        request.cpus = std::stod(word.substr(equals + 1));
+      } else if (word.starts_with("gpus=")) {
+        request.gpus = std::stoll(word.substr(equals + 1));
+      } else if (equals != word.npos) {
+        request.options[word.substr(0, equals)] = word.substr(equals + 1);
+      }
     }
     provider.request(request, start);
   } else if (verb == "release") {
@@ -107,6 +114,8 @@ int main(int argc, char** argv) {
   try {
     if (std::string_view(argv[1]) == "steps") {
       provider = std::make_unique<SlurmSteps>(own_variables());
+    } else if (std::string_view(argv[1]) == "ray") {
+      provider = std::make_unique<RayActors>(own_variables());
     } else {
       provider = std::make_unique<SlurmJobs>(argv[2], own_variables());
     }

@@ -23,6 +23,8 @@ SOURCE = pathlib.Path(os.environ.get("CADRE_SOURCE", pathlib.Path(__file__).pare
 # Slurm as tools/install_slurm.sh unpacks it; where it is installed, that folder has only what is not.
 SLURM = pathlib.Path(os.environ.get("CADRE_SLURM", SOURCE / ".setup" / "slurm"))
 SKIPPED = 77
+PROGRAMS = ["ip", "tc", "nft", "ping", "nsenter", "unshare"]
+PROGRAMS_OF_SLURM = ["slurmctld", "slurmd", "srun", "sbatch", "munged"]
 CONTROL = "ctl"
 DEADLINE_S = 60
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -70,8 +72,9 @@ exec cat >/dev/null
 PROBE = r"""
 try() { what="$1"; shift; "$@" >/dev/null 2>"$errors" || { echo "$what: $(head -n 1 "$errors")"; exit 1; }; }
 errors="$1" overlay="$2"
+shift 2
 [ -z "$overlay" ] || try "overlay file systems" mount -t overlay overlay -o "lowerdir=$overlay:/usr" /usr
-for program in slurmctld slurmd srun sbatch munged ip tc nft ping nsenter unshare; do
+for program in "$@"; do
   try "the program $program (make setup unpacks it)" sh -c "command -v $program || { echo 'not found' >&2; false; }"
 done
 try "network bridges" ip link add br0 type bridge
@@ -95,15 +98,16 @@ def environment(variables=None):
     return kept | {"PATH": PATH} | (variables or {})
 
 
-def missing():
+def missing(slurm=True):
     """Returns what this machine lacks for a cluster, in a sentence; None if nothing."""
+    programs = [*(PROGRAMS_OF_SLURM if slurm else []), *PROGRAMS]
     if os.geteuid() != 0:
         return "a cluster of namespaces needs root"
     if shutil.which("unshare", path=PATH) is None:
         return "the program unshare is missing"
     with tempfile.NamedTemporaryFile() as errors:
         command = ["unshare", "--fork", "--pid", "--mount", "--net", "--uts", "--mount-proc", "sh", "-c", PROBE, "sh",
-                   errors.name, overlay()]
+                   errors.name, overlay(), *programs]
         done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     if done.returncode == 0:
         return None
@@ -381,8 +385,8 @@ def start_for(test, cluster, command, **variables):
     return process
 
 
-def skip_unless_there():
+def skip_unless_there(slurm=True):
     """Ends the program as skipped if this machine cannot have a cluster; for the main of a test."""
-    if reason := missing():
+    if reason := missing(slurm):
         print(f"skipped: {reason}", file=sys.stderr)
         sys.exit(SKIPPED)

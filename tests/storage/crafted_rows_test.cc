@@ -33,6 +33,7 @@
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
 #include "store/segment.h"
+#include "support/engine_of_a_place.h"
 #include "support/temporary_directory.h"
 #include "survival/controller_process.h"
 #include "train/options.h"
@@ -401,14 +402,14 @@ class Reading {
     tune::ResultFiles files(directory_, experiment, true);
     tune::Snapshots snapshots(store);
     if (one_in(random, 2)) snapshots.forget();
-    tune::recover(store, snapshots, {experiment, files, running_time}, {directory_, {}, {}}, one_in(random, 2));
+    tune::recover(store, snapshots, {experiment, files, running_time}, {directory_, {}, engine_}, one_in(random, 2));
   }
   void recover_training() {
     store::ExperimentStore store = store::ExperimentStore::open(directory_);
     const train::Description stored =
         train::parse_description(base::parse_json(store.info().options, "options"), "options");
     train::Run run(stored.options);
-    train::recover(store, run, {directory_, {}, {}}, [](const train::Event&, const train::Actions&, double) {});
+    train::recover(store, run, {directory_, {}, engine_}, [](const train::Event&, const train::Actions&, double) {});
   }
 
   // Reads the same store from a segment, whose manifest may be crafted, and one published checkpoint with a crafted
@@ -461,6 +462,7 @@ class Reading {
   }
 
   fs::path directory_;
+  test_support::EngineWhoseWorkersWorkIn engine_{{}};
   const Original& original_;
   Progress& progress_;
 };

@@ -22,7 +22,7 @@ TEST(ClusterConfig, TheDefaultsHaveNoFault) {
 
 TEST(ClusterConfig, EachFaultIsSaidWithItsMember) {
   EXPECT_THAT(faults_of(ClusterConfig{.engine = "slrum"}),
-              ElementsAre(R"(cluster.engine is "slrum"; there are "slurm", "commands", "processes")"));
+              ElementsAre(R"(cluster.engine is "slrum"; there are "slurm", "ray", "commands", "processes")"));
   EXPECT_THAT(faults_of(ClusterConfig{.groups = {}}), ElementsAre("cluster.groups is empty"));
   EXPECT_THAT(faults_of(ClusterConfig{.groups = {{.name = "a", .nodes = -1, .cpus = -2, .gpus = -3}}}),
               ElementsAre(R"(cluster.groups: nodes of "a" is -1)", R"(cluster.groups: cpus of "a" is -2)",
@@ -39,6 +39,8 @@ TEST(ClusterConfig, OverStandardStreamsNobodyDials) {
   EXPECT_THAT(faults_of(ClusterConfig{.engine = "processes", .link = "stdio"}), IsEmpty());
   EXPECT_THAT(faults_of(ClusterConfig{.engine = "processes", .link = "stdio", .addresses = {"10.0.0.1"}}),
               ElementsAre(HasSubstr("cluster.addresses are 10.0.0.1, and with cluster.link \"stdio\" no node dials")));
+  EXPECT_THAT(faults_of(ClusterConfig{.engine = "ray", .link = "stdio"}),
+              ElementsAre(HasSubstr("actors of Ray have no input and output here; let the nodes dial")));
   ::unsetenv("SLURM_JOB_ID");
   EXPECT_THAT(faults_of(ClusterConfig{.link = "stdio"}), ElementsAre(HasSubstr("this program is in no allocation")));
 }
@@ -60,6 +62,9 @@ TEST(ClusterConfig, OptionsAreForEnginesThatHaveThem) {
   EXPECT_THAT(
       faults_of(ClusterConfig{.engine = "processes", .groups = {{.name = "a", .options = {{"partition", "a100"}}}}}),
       ElementsAre(R"(cluster.groups: "a" has the option "partition", and the engine "processes" has none)"));
+  EXPECT_THAT(faults_of(ClusterConfig{.engine = "ray", .groups = {{.name = "a", .options = {{"partition", "a100"}}}}}),
+              ElementsAre(HasSubstr(R"(cluster.groups: "a": there is no option "partition"; there are accelerator)")));
+  EXPECT_THAT(faults_of(ClusterConfig{.engine = "ray", .groups = {{.options = {{"strategy", "PACK"}}}}}), IsEmpty());
 }
 
 }  // namespace

@@ -403,6 +403,8 @@ std::optional<AgentSettings> take_agent_settings() {
   ::unsetenv(agent_variable);
   settings.ordinal = agent_ordinal().value_or(0);
   ::unsetenv(kOrdinalVariable);
+  settings.cpus = agent_cpus();
+  ::unsetenv(kCpusVariable);
   return settings;
 }
 

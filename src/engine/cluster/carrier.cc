@@ -69,6 +69,15 @@ Carrier::~Carrier() {
 // ---- To workers
 
 void Carrier::start(WorkerId id, const WorkerSpec& spec) {
+  const std::vector<Node> nodes = nodes_.nodes();
+  const bool is_there = std::ranges::find(nodes, spec.node, &Node::id) != nodes.end();
+  if (is_there && nodes_.own_directory_of(spec.node).empty()) {
+    heard_.emplace_back(Exited{
+        id,
+        {.kind = Exit::Kind::not_started,
+         .detail = "its node does not see the run's directory, and cannot write to its folder for temporary files"}});
+    return ForwardingEngine::wake();
+  }
   Worker& worker = workers_[id];
   worker.node = spec.node;
   worker.directory = spec.directory.lexically_relative(nodes_.own_directory_of(spec.node)).string();
