@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -103,6 +104,36 @@ class CarriedTest(commands_test.RemoteShell):
         n2 = [pid for pid in self.cluster.processes(restart_test.TOOL.name, "n2") if restart_test.is_agent(pid)]
         os.kill(n2[0], signal.SIGKILL)
         self.finish_as_undisturbed(process)
+
+    def test_what_is_published_in_an_object_storage_is_continued_without_the_local_disk(self):
+        server = self.cluster.start("ctl", [sys.executable, str(rig.SOURCE / "tests" / "storage" / "object_server.py")],
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for act in (server.wait, server.stdout.close, server.stdin.close):
+            self.addCleanup(act)
+        port = server.stdout.readline().strip()
+        server.stdin.write("bucket tests\n")
+        server.stdin.flush()
+        server.stdout.readline()
+        place = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true",
+                 "AWS_DEFAULT_REGION": "us-east-1", "HOME": str(self.storage), "CADRE_LEASE_PERIOD": "0.2",
+                 "LD_LIBRARY_PATH": str(commands_test.BIN.parent / "src" / "object_storage")}
+        command = [word.replace(str(self.storage), "s3://tests") for word in self.command()]
+        first = self.start(command, CADRE_CLUSTER=self.cluster_file(nodes_stay=0), **place)
+        working = self.storage / "cadre_results" / "population"
+
+        def is_in_its_middle():
+            rows = self.rows_of(working)
+            return len(rows) == 4 and min(map(len, rows.values())) >= 40
+
+        restart_test.wait_until(is_in_its_middle, "it is in its middle")
+        os.kill(self.controller(), signal.SIGKILL)
+        first.wait()
+        self.expect_no_agents()
+        shutil.rmtree(working.parent)
+        output, errors = self.start(command, CADRE_CLUSTER=self.cluster_file(), **place).communicate(timeout=restart_test.DEADLINE_S)
+        here, values = self.undisturbed()
+        self.assertEqual([json.loads(line)["value"] for line in output.splitlines()], values, errors)
+        self.assertEqual(self.rows_of(working), self.rows_of(here))
 
     def test_objects_are_brought_and_directories_come_as_they_are(self):
         program = self.directory / "program.py"

@@ -311,7 +311,7 @@ class ProviderTest(OnRay, provider_test.ProviderTest):
 class SuiteTest(OnRay, unittest.TestCase):
     def test_it_is_passed(self):
         self.cluster = cluster
-        command = [str(nodes_test.BIN / "cadre_system_tests"), f"--gtest_filter=Agents/*"]
+        command = [str(nodes_test.BIN / "cadre_system_tests"), "--gtest_filter=Agents/*"]
         nodes_test.SuiteTest.run_suite(self, command, tests=14, engine="ray")
         self.expect_nothing_left()
 

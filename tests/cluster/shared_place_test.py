@@ -142,14 +142,6 @@ class PopulationTest(SharedPlace):
         self.assertEqual([trial["done"] for trial in found], [40] * 8)
         self.expect_whole()
 
-    def test_nothing_runs_where_nodes_see_neither(self):
-        process = super().start(self.allocated(self.population(4, 12, 1, storage=self.home / "share")), CADRE_CLUSTER="slurm",
-                                CADRE_NETWORK_FILE_SYSTEM=str(self.home / "share"), HOME=str(self.home))
-        _, errors = process.communicate(timeout=DEADLINE_S)
-        self.assertEqual(process.returncode, 1, errors)
-        self.assertRegex(errors, f"the run's directory {self.working} is not seen by all nodes: n[12] \\(No such file")
-        self.assertRegex(errors, f"; nor is {self.home}/share/population, where it is published: n[12] \\(No such file")
-
 
 class TrainingTest(SharedPlace):
     """Ranks report checkpoints in all ways, also from disks of their nodes, and each is validated."""
@@ -183,6 +175,14 @@ class TrainingTest(SharedPlace):
         for rank in range(4):
             self.assertIn("begun", (self.working / f"rank_{rank}" / "stdout").read_text())
             self.assertFalse((self.working / f"rank_{rank}" / "stderr").read_text())
+
+    def test_nothing_runs_where_nodes_see_neither(self):
+        process = super().start(self.allocated(self.command(3, 1, storage=self.home / "share")), CADRE_CLUSTER="slurm",
+                                CADRE_NETWORK_FILE_SYSTEM=str(self.home / "share"), HOME=str(self.home))
+        _, errors = process.communicate(timeout=DEADLINE_S)
+        self.assertNotEqual(process.returncode, 0, errors)
+        self.assertRegex(errors, f"the run's directory {self.working} is not seen by all nodes: n[12] \\(No such file")
+        self.assertRegex(errors, f"; nor is {self.home}/share/training, where it is published: n[12] \\(No such file")
 
     def test_what_ranks_print_is_shown(self):
         output = self.output(self.start([*self.command(3, 1), "log"], CADRE_CLUSTER=self.impatient()))

@@ -149,8 +149,8 @@ TEST(Handshake, AHelloArrivesInPiecesAndLeavesWhatFollows) {
 
 TEST(Handshake, AHelloOfAnotherProtocolIsReadAsFarAsItsNumber) {
   Bytes bytes;
-  append(bytes, Hello{.protocol = 2, .build = "b"});
-  EXPECT_EQ(take_hello(bytes), Hello{.protocol = 2});
+  append(bytes, Hello{.protocol = protocol_version + 1, .build = "b"});
+  EXPECT_EQ(take_hello(bytes), Hello{.protocol = protocol_version + 1});
 }
 
 TEST(Handshake, SomethingElseIsRefusedAtItsFirstByte) {

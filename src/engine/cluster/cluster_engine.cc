@@ -999,10 +999,11 @@ void ClusterEngine::turn(std::optional<std::chrono::nanoseconds> timeout) {
 std::vector<Event> ClusterEngine::wait(std::optional<std::chrono::nanoseconds> timeout) {
   const auto end = timeout ? std::optional(Clock::now() + *timeout) : std::nullopt;
   do {
-    const auto left = end ? std::optional<std::chrono::nanoseconds>(*end - Clock::now()) : std::nullopt;
-    turn(events_.empty() ? left : std::optional(0ns));
+    // Before it waits: nothing would end that.
     if (events_.empty() && members_.empty() && !requests_.has_replacements() && !refusal_.empty() && closing_.empty())
       throw EngineError(fmt::format("all nodes are gone, and none can be had any more: {}", refusal_));
+    const auto left = end ? std::optional<std::chrono::nanoseconds>(*end - Clock::now()) : std::nullopt;
+    turn(events_.empty() ? left : std::optional(0ns));
   } while (events_.empty() && !std::exchange(woken_, false) && (!end || Clock::now() < *end));
   return std::exchange(events_, {});
 }
