@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -228,6 +230,34 @@ TEST_F(CarrierTest, AReportIsLostWithItsNodeAndLeavesNothing) {
   EXPECT_FALSE(arrives());
   EXPECT_EQ(heard[other].reports.size(), 3U);
   EXPECT_EQ(heard.exit(other), engine::conformance::exited_with_0);
+}
+
+// Most of the directory comes long after the disk was full, and is not taken for the beginning of what is fetched
+// again.
+TEST_F(CarrierTest, AReportWaitsUntilThereIsSpaceForItsDirectory) {
+  if (::mount("tmpfs", run.c_str(), "tmpfs", 0, "size=256m") != 0) GTEST_SKIP() << "a small disk needs root";
+  std::ofstream(run / "ballast") << std::string(240'000'000, 'b');
+  const WorkerId worker = start(0, 1, 150'000'000);
+  const auto agent = static_cast<pid_t>(engine->of_nodes().agent_process(engine->nodes().at(0).id));
+  const auto arrives = [&] {
+    const std::vector<std::string> names = names_in(run / trial(worker));
+    return std::ranges::any_of(names, [](const std::string& name) { return name.starts_with(".reporting_arrives"); });
+  };
+  EXPECT_TRUE(heard.until(arrives, std::nullopt));
+  EXPECT_TRUE(heard.until([&] { return !arrives(); }, std::nullopt));
+  ::kill(agent, SIGSTOP);
+  const auto full = std::chrono::steady_clock::now();
+  EXPECT_TRUE(heard.until([&] { return std::chrono::steady_clock::now() > full + 7s; }, std::nullopt));
+  EXPECT_THAT(heard[worker].reports, IsEmpty());
+  fs::remove(run / "ballast");
+  ::kill(agent, SIGCONT);
+  EXPECT_TRUE(
+      heard.until([&] { return !heard[worker].reports.empty() || !heard[worker].exits.empty(); }, std::nullopt));
+  EXPECT_EQ(content_of(run / trial(worker) / ".reporting_1_0/deep/model").size(), 150'000'000U);
+  if (heard[worker].exits.empty()) commit(worker, 0);
+  EXPECT_TRUE(heard.until_all_exited(std::nullopt));
+  EXPECT_EQ(heard.exit(worker), engine::conformance::exited_with_0);
+  ::umount2(run.c_str(), MNT_DETACH);
 }
 
 TEST_F(CarrierTest, ABrokenConnectionCostsNothing) {

@@ -117,7 +117,7 @@ std::string AgentFiles::begin(WorkerId worker, const WorkerSpec& spec) {
   }
   Output& output = outputs_[worker];
   output.directory = inner.string();
-  for (const char* name : {"stdout", "stderr"}) output.sent[name] = sent_[(inner / name).string()];
+  for (const char* name : output_files) output.sent[name] = sent_[(inner / name).string()];
   return "";
 }
 

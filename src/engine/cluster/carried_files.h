@@ -2,6 +2,7 @@
 // directory. Both ends name them by their paths below a directory of their own: the run's, and the agent's.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -27,8 +28,11 @@ struct Piece {
 inline constexpr std::size_t piece_bytes = std::size_t{256} << 10;
 // Pieces are sent while less than this waits in a session: what follows them waits as long as that takes.
 inline constexpr std::size_t most_waiting_bytes = std::size_t{2} << 20;
-// What is larger is refused: it would hold everybody up.
+// Limits what is carried at once, because that holds everybody up.
 inline constexpr std::uint64_t max_carried_bytes = std::uint64_t{2} << 30;
+
+// Names of the files in a worker's directory into which it prints.
+inline constexpr std::array output_files{"stdout", "stderr"};
 
 // Returns why a path cannot be that of something that is carried; empty if it can.
 std::string fault_of_place(const std::string& place);

@@ -29,10 +29,7 @@ const channel::Report* report_with_checkpoint(const Event& event) {
   return report == nullptr || report->checkpoint.empty() ? nullptr : report;
 }
 
-// In the directory of each worker.
-constexpr std::array kOutputFiles{"stdout", "stderr"};
-
-bool is_output(const fs::path& file) { return std::ranges::find(kOutputFiles, file.filename()) != kOutputFiles.end(); }
+bool is_output(const fs::path& file) { return std::ranges::find(output_files, file.filename()) != output_files.end(); }
 
 // Appends what a worker has printed; without effect if the disk refuses, as with the output of workers here.
 void append_output(const fs::path& file, const Printed& printed) {
@@ -71,7 +68,8 @@ Carrier::~Carrier() {
 void Carrier::start(WorkerId id, const WorkerSpec& spec) {
   const std::vector<Node> nodes = nodes_.nodes();
   const bool is_there = std::ranges::find(nodes, spec.node, &Node::id) != nodes.end();
-  if (is_there && nodes_.own_directory_of(spec.node).empty()) {
+  if (!is_there) return ForwardingEngine::start(id, spec);  // which says so
+  if (nodes_.own_directory_of(spec.node).empty()) {
     heard_.emplace_back(Exited{
         id,
         {.kind = Exit::Kind::not_started,
@@ -83,7 +81,7 @@ void Carrier::start(WorkerId id, const WorkerSpec& spec) {
   worker.directory = spec.directory.lexically_relative(nodes_.own_directory_of(spec.node)).string();
   for (const std::string& place : spec.needs) need(worker, place);
   if (fault_of_place(worker.directory).empty()) {
-    for (const char* name : kOutputFiles) append_output(directory_ / worker.directory / name, {});
+    for (const char* name : output_files) append_output(directory_ / worker.directory / name, {});
   }
   call(id, [this, id, spec] {
     workers_.at(id).is_started = true;
@@ -145,7 +143,7 @@ void Carrier::make_calls_on(NodeId node) {
 
 // ---- Files to nodes
 
-// What a worker has reported is on its node already, under the name that it had then.
+// Renames what a worker has reported: it is on its node already, under the name that it had then.
 void Carrier::need(Worker& worker, const std::string& place) {
   OnNode& node = on_nodes_[worker.node];
   if (!worker.reported.empty() && is_what_was_reported(worker, place)) {
@@ -257,7 +255,7 @@ void Carrier::hear(Event event) {
     return;  // it is being killed
   } else if (const channel::Report* report = report_with_checkpoint(event)) {
     const std::string place = worker.directory + "/" + report->checkpoint;
-    // What cannot be a checkpoint's name is refused by the controller.
+    // The controller refuses a name that cannot be a checkpoint's.
     if (report->checkpoint.find('/') == std::string::npos && fault_of_place(place).empty()) {
       fetch(worker, place);
       return worker.said.push_back(std::move(event));
@@ -281,7 +279,11 @@ void Carrier::arrived(NodeId node, const Piece& piece) {
     if (piece.kind == Piece::Kind::fault) cannot_have(node, piece.place, piece.fault);
     return;
   }
-  if (found->second.retry_at != TimePoint::max()) return;  // of what is fetched again
+  const bool is_last = piece.kind == Piece::Kind::end || piece.kind == Piece::Kind::fault;
+  if (found->second.files == nullptr) {  // there was no space for what came before; it is fetched again after its end
+    if (is_last) found->second.retry_at = Clock::now() + kUntilThereIsSpace;
+    return;
+  }
   const auto who = std::ranges::find_if(
       workers_, [&](const auto& entry) { return entry.second.node == node && entry.second.fetched == piece.place; });
   try {
@@ -294,7 +296,7 @@ void Carrier::arrived(NodeId node, const Piece& piece) {
     if (who != workers_.end()) end_fetching(who->first, "");
   } catch (const OutOfSpace&) {  // the worker waits in report(), as it would here
     found->second.files.reset();
-    found->second.retry_at = Clock::now() + kUntilThereIsSpace;
+    if (is_last) found->second.retry_at = Clock::now() + kUntilThereIsSpace;
   } catch (const StorageError& error) {
     on_node.receivers.erase(found);
     if (who != workers_.end()) end_fetching(who->first, error.what());

@@ -22,8 +22,8 @@
 
 namespace cadre::engine::cluster {
 
-// What is told to a worker waits until its node has what it needs for that; what a worker says after a report waits
-// until the reported directory is here. Other workers do not wait.
+// Holds back calls to a worker until its node has what it needs for them, and what a worker says from a report on until
+// the reported directory is here. Other workers do not wait.
 class Carrier final : public ForwardingEngine, private FilePeer {
  public:
   // `lease`: of `nodes`, for the run in `directory`.
@@ -64,8 +64,8 @@ class Carrier final : public ForwardingEngine, private FilePeer {
   using TimePoint = Clock::time_point;
   // Something that is fetched.
   struct Receiver {
-    std::unique_ptr<FileReceiver> files = {};
-    TimePoint retry_at = TimePoint::max();  // there was no space for it
+    std::unique_ptr<FileReceiver> files = {};  // empty: there was no space for it
+    TimePoint retry_at = TimePoint::max();     // then, once its last piece has come
   };
   struct OnNode {
     std::set<std::string> there = {};

@@ -27,6 +27,7 @@
 #include "cadre/version.h"
 #include "channel/codec.h"
 #include "engine/cluster/agent.h"
+#include "engine/cluster/shell.h"
 #include "engine/interrupts.h"
 
 namespace cadre::engine::cluster {
@@ -67,13 +68,6 @@ std::string address_of_peer(int socket) {
   socklen_t size = sizeof address;
   if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
   return base::ip_address(reinterpret_cast<const sockaddr&>(address));
-}
-
-std::string last_line(std::string_view text) {
-  constexpr std::size_t most = 1000;
-  text = text.substr(0, text.find_last_not_of(" \n") + 1);
-  text = text.substr(text.find_last_of('\n') + 1);
-  return std::string(text.substr(0, most));
 }
 
 // For a node whose connection has no addresses.

@@ -36,7 +36,7 @@ struct Hello {
   std::int64_t pid = 0;
   Resources resources = {};
   std::vector<std::string> gpu_names = {};
-  // Where workers of this session work if the node does not see their run's directory; empty: nowhere.
+  // The directory in which workers of this session work if the node does not see that of their run; empty: none.
   std::string own_directory = {};
   bool operator==(const Hello&) const = default;
 };

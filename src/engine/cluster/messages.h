@@ -41,8 +41,8 @@ struct Stay {
 struct Look {
   std::string file = {};
 };
-// Where nodes do not see the run's directory, all of these are about paths below the agent's: it is to send what is at
-// a path, to rename it, or to remove it. A Piece of what it is to have comes before the message that needs it.
+// Orders about paths below the agent's own directory, if its node does not see the run's: to send what is there, to
+// rename it, or to remove it. A Piece of what it is to have comes before the message that needs it.
 struct Fetch {
   std::string place = {};
 };
@@ -72,7 +72,7 @@ struct Saw {
   std::string fault = {};      // why it cannot be read; empty: it was read
 };
 inline constexpr std::size_t max_seen_bytes = 4096;
-// What workers have printed, where nodes do not see the run's directory.
+// Output of workers, from a node that does not see the run's directory.
 struct Printed {
   std::string file = {};     // its path below the agent's directory
   bool begins_anew = false;  // true: what was printed before is not there any more (local/output_limit.h)

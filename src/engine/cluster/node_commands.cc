@@ -78,32 +78,10 @@ std::string fault_of_pattern(const char* member, const std::string& pattern) {
   }
 }
 
-// Variables of this machine, this login, or the job that this process is in.
-bool is_own(std::string_view name) {
-  static constexpr std::array<std::string_view, 20> names = {"_",
-                                                             "CUDA_VISIBLE_DEVICES",
-                                                             "DBUS_SESSION_BUS_ADDRESS",
-                                                             "DISPLAY",
-                                                             "HOME",
-                                                             "HOSTNAME",
-                                                             "LOGNAME",
-                                                             "MAIL",
-                                                             "OLDPWD",
-                                                             "NVIDIA_VISIBLE_DEVICES",
-                                                             "PWD",
-                                                             "SHELL",
-                                                             "SHLVL",
-                                                             "TERM",
-                                                             "TMPDIR",
-                                                             "TTY",
-                                                             "USER",
-                                                             "WAYLAND_DISPLAY",
-                                                             "WINDOWID",
-                                                             "XAUTHORITY"};
-  static constexpr std::array<std::string_view, 10> prefixes = {"SSH_",    "XDG_", "SLURM_", "SLURMD_",     "SRUN_",
-                                                                "SBATCH_", "PBS_", "LSB_",   "KUBERNETES_", "PMI"};
-  return std::ranges::find(names, name) != names.end() ||
-         std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
+// Returns true for a variable that the login on a node sets itself.
+bool is_of_a_login(std::string_view name) {
+  static constexpr std::array<std::string_view, 5> names = {"HOME", "LOGNAME", "MAIL", "SHELL", "USER"};
+  return std::ranges::find(names, name) != names.end() || name.starts_with("XDG_");
 }
 
 // Returns true for what a shell can set.
@@ -250,7 +228,7 @@ std::string start_script(const AgentStart& start, const Variables& own, std::int
   Variables variables = start.variables;
   variables[kOrdinalVariable] = std::to_string(ordinal);
   for (const auto& [name, value] : own) {
-    if (!is_own(name)) variables.emplace(name, value);
+    if (!is_of_this_machine(name) && !is_of_a_login(name)) variables.emplace(name, value);
   }
   std::string script = "#!/bin/sh\n";
   for (const auto& [name, value] : variables) {

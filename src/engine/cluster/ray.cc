@@ -92,35 +92,6 @@ std::string line_of(const Value& value) {
   return line + "\n";
 }
 
-bool is_of_this_machine(std::string_view name) {
-  static constexpr std::array<std::string_view, 22> names = {"CUDA_VISIBLE_DEVICES",
-                                                             "DBUS_SESSION_BUS_ADDRESS",
-                                                             "DISPLAY",
-                                                             "HOST",
-                                                             "HOSTNAME",
-                                                             "OLDPWD",
-                                                             "PWD",
-                                                             "SHLVL",
-                                                             "TERM",
-                                                             "TMP",
-                                                             "TMPDIR",
-                                                             "TEMP",
-                                                             "TMUX",
-                                                             "WAYLAND_DISPLAY",
-                                                             "WINDOWID",
-                                                             "XAUTHORITY",
-                                                             "_",
-                                                             "STY",
-                                                             "SSH_TTY",
-                                                             "SSH_AUTH_SOCK",
-                                                             "SSH_CLIENT",
-                                                             "SSH_CONNECTION"};
-  static constexpr std::array<std::string_view, 5> prefixes = {"RAY_", "SLURM", "XDG_RUNTIME_", "XDG_SESSION_",
-                                                               "KUBERNETES_"};
-  return std::ranges::find(names, name) != names.end() ||
-         std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
-}
-
 Said as_event(const Saying& saying, std::chrono::steady_clock::time_point now) {
   if (saying.event == "ready") return Ready{};
   if (saying.event == "failed") return Failed{saying.reason};

@@ -14,6 +14,7 @@
 #include "base/retry_delay.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
+#include "engine/cluster/shell.h"
 
 namespace cadre::engine::cluster {
 namespace {
@@ -32,12 +33,6 @@ std::chrono::steady_clock::duration launcher_retry_delay(std::int64_t failures) 
 }
 
 // Returns the last line that is not empty.
-std::string last_words(std::string_view text) {
-  text = text.substr(0, text.find_last_not_of(" \n") + 1);
-  text = text.substr(text.find_last_of('\n') + 1);
-  return std::string(text.substr(0, kMostWords));
-}
-
 // Returns a connection to the socket of a launcher that runs; none if there is none, or if it is another process's.
 base::FileDescriptor connect_to_launcher(std::int64_t launcher) {
   base::FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -281,7 +276,7 @@ bool RayActors::look(Launcher& launcher) {
 void RayActors::ended(const Launcher& launcher) {
   std::string why = launcher.failure;
   if (why.empty()) {
-    const std::string words = last_words(launcher.command->errors());
+    const std::string words = last_line(launcher.command->errors());
     why = fmt::format("Ray's launcher ended with {}{}{}", launcher.command->end(), words.empty() ? "" : ": ", words);
   }
   ++failures_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace cadre::engine::cluster {
 namespace {
 
@@ -39,6 +41,12 @@ std::string in_one_line(std::string_view printed) {
   }
   if (line.size() > kMostPrintedBytes) line = "..." + line.substr(line.size() - kMostPrintedBytes);
   return line;
+}
+
+std::string last_line(std::string_view printed) {
+  printed = printed.substr(0, printed.find_last_not_of(" \n") + 1);
+  printed = printed.substr(printed.find_last_of('\n') + 1);
+  return std::string(printed.substr(0, kMostPrintedBytes));
 }
 
 }  // namespace cadre::engine::cluster

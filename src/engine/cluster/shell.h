@@ -18,5 +18,7 @@ std::string log_lines(const std::filesystem::path& log, std::string_view number)
 
 // Returns the lines of what a command has printed in one, "; " between them; the end of it, if it is long.
 std::string in_one_line(std::string_view printed);
+// Returns the last line of it, or the beginning of that.
+std::string last_line(std::string_view printed);
 
 }  // namespace cadre::engine::cluster

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace cadre::engine::cluster {
@@ -14,6 +16,34 @@ Variables own_variables() {
     if (equals != text.npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
   return variables;
+}
+
+bool is_of_this_machine(std::string_view name) {
+  static constexpr std::array<std::string_view, 20> names = {"CUDA_VISIBLE_DEVICES",
+                                                             "DBUS_SESSION_BUS_ADDRESS",
+                                                             "DISPLAY",
+                                                             "HOST",
+                                                             "HOSTNAME",
+                                                             "NVIDIA_VISIBLE_DEVICES",
+                                                             "OLDPWD",
+                                                             "PWD",
+                                                             "SHLVL",
+                                                             "STY",
+                                                             "TEMP",
+                                                             "TERM",
+                                                             "TMP",
+                                                             "TMPDIR",
+                                                             "TMUX",
+                                                             "TTY",
+                                                             "WAYLAND_DISPLAY",
+                                                             "WINDOWID",
+                                                             "XAUTHORITY",
+                                                             "_"};
+  static constexpr std::array<std::string_view, 11> prefixes = {"KUBERNETES_", "LSB_",         "PBS_",        "PMI",
+                                                                "RAY_",        "SBATCH_",      "SLURM",       "SRUN_",
+                                                                "SSH_",        "XDG_RUNTIME_", "XDG_SESSION_"};
+  return std::ranges::find(names, name) != names.end() ||
+         std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 std::vector<std::string> as_environment(const Variables& variables) {
