@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,6 +46,11 @@ std::string content_of(const fs::path& file) {
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();
   return text.str();
+}
+
+ino_t number_of(const fs::path& file) {
+  struct stat status{};
+  return ::stat(file.c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
 // Works in a directory, prints a line, and reports a checkpoint of so many bytes as often as it is told to; fails if
@@ -193,6 +199,40 @@ TEST_F(CarrierTest, ACheckpointOfAnotherTrialIsBroughtAndGoesWithItsWorker) {
   engine->answer(worker, {});
   ASSERT_TRUE(heard.until_all_exited(std::nullopt));
   EXPECT_TRUE(heard.until([&] { return names_in(root(1) / "other").empty(); }, std::nullopt));
+}
+
+// A worker may read it already, when whoever has reported it is answered.
+TEST_F(CarrierTest, WhatWasReportedOnANodeIsNeitherSentToItNorReplacedThere) {
+  const WorkerId reporter = start(0, 2, 5'000'000);
+  ASSERT_TRUE(heard_from(reporter, 1));
+  const ino_t reported = number_of(root(0) / trial(reporter) / ".reporting_1_0");
+  const std::string committed = trial(reporter) + "/checkpoint_0";
+  fs::rename(run / trial(reporter) / ".reporting_1_0", run / committed);
+  const WorkerId reader = start(0, 1, 10, {committed});
+  ASSERT_TRUE(heard_from(reader, 1));
+  EXPECT_EQ(number_of(root(0) / committed), reported);
+  engine->bring(reporter, {committed});
+  engine->answer(reporter, {channel::Verdict::go_on, (root(0) / committed).string()});
+  ASSERT_TRUE(heard_from(reporter, 2));
+  EXPECT_EQ(number_of(root(0) / committed), reported);
+  engine->answer(reader, {});
+  engine->answer(reporter, {});
+  ASSERT_TRUE(heard.until_all_exited(std::nullopt));
+  EXPECT_EQ(heard.exit(reader), engine::conformance::exited_with_0);
+  EXPECT_EQ(heard.exit(reporter), engine::conformance::exited_with_0);
+}
+
+TEST_F(CarrierTest, WhatWasReportedIsNotTakenForAnotherCheckpointOfTheSameSize) {
+  fs::create_directories(run / "other/checkpoint_7/deep");
+  std::ofstream(run / "other/checkpoint_7/deep/model") << "oooo";
+  const WorkerId worker = start(0, 2, 4);
+  ASSERT_TRUE(heard_from(worker, 1));
+  engine->bring(worker, {"other/checkpoint_7"});
+  engine->answer(worker, {});
+  ASSERT_TRUE(heard_from(worker, 2));
+  EXPECT_EQ(content_of(root(0) / "other/checkpoint_7/deep/model"), "oooo");
+  engine->answer(worker, {});
+  ASSERT_TRUE(heard.until_all_exited(std::nullopt));
 }
 
 TEST_F(CarrierTest, AWorkerWhoseNeedsCannotBeHadIsNotStarted) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <map>
 #include <utility>
 
 #include "base/directory.h"
@@ -23,18 +24,23 @@ namespace {
 // Names of what is not whole yet; recovery removes them, as it removes checkpoints that were not reported.
 constexpr const char* kUnfinishedPrefix = ".reporting_arrives_";
 
-void list_below(const fs::path& source, const std::string& path, FileSizes& files,
-                std::vector<std::string>* directories) {
+// Paths below a directory, with the sizes of files in bytes.
+struct Tree {
+  std::vector<std::string> directories = {};
+  std::map<std::string, std::uint64_t> files = {};
+};
+
+void list_below(const fs::path& source, const std::string& path, Tree& tree) {
   const base::FileInfo info = base::info_of(path.empty() ? source : source / path);
   if (info.kind == base::FileInfo::Kind::other)
     throw StorageError((source / path).string() + " is neither a file nor a directory");
   if (info.kind == base::FileInfo::Kind::file) {
-    files[path] = static_cast<std::uint64_t>(info.size);
+    tree.files[path] = static_cast<std::uint64_t>(info.size);
     return;
   }
-  if (directories != nullptr) directories->push_back(path);
+  tree.directories.push_back(path);
   for (const std::string& name : base::list_directory(source / path))
-    list_below(source, path.empty() ? name : path + "/" + name, files, directories);
+    list_below(source, path.empty() ? name : path + "/" + name, tree);
 }
 
 Piece faulty(const std::string& place, std::string fault) {
@@ -45,10 +51,13 @@ Piece faulty(const std::string& place, std::string fault) {
 
 std::string fault_of_place(const std::string& place) { return base::fault_of_inner_path(place); }
 
-FileSizes sizes_of(const fs::path& source) {
-  FileSizes files;
-  list_below(source, "", files, nullptr);
-  return files;
+KnownFile::KnownFile(const fs::path& path) : opened_(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)) {}
+
+bool KnownFile::is_at(const fs::path& path) const {
+  struct stat own{};
+  struct stat other{};
+  return opened_ && ::fstat(opened_.get(), &own) == 0 && ::lstat(path.c_str(), &other) == 0 &&
+         own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
 // ---- Sending
@@ -56,10 +65,10 @@ FileSizes sizes_of(const fs::path& source) {
 FileSender::FileSender(std::string place, fs::path source) : place_(std::move(place)), source_(std::move(source)) {}
 
 void FileSender::begin() {
-  FileSizes files;
-  list_below(source_, "", files, &directories_);
+  Tree tree;
+  list_below(source_, "", tree);
   std::uint64_t total = 0;
-  for (const auto& [path, bytes] : files) {
+  for (const auto& [path, bytes] : tree.files) {
     total += bytes;
     files_.push_back(path);
   }
@@ -68,6 +77,7 @@ void FileSender::begin() {
         "{} has {} bytes, and at most {} go over the connection of a node: set storage_path to a file system that the "
         "nodes share",
         source_.string(), total, max_carried_bytes));
+  directories_ = std::move(tree.directories);
   std::ranges::reverse(directories_);
   std::ranges::reverse(files_);
   buffer_.resize(piece_bytes);
@@ -153,7 +163,6 @@ bool FileReceiver::take(const Piece& piece) {
     if (written < 0 && errno != EINTR) base::throw_storage_error("write", unfinished_ / piece.path);
     if (written > 0) rest = rest.subspan(static_cast<std::size_t>(written));
   }
-  sizes_[piece.path] += piece.bytes.size();
   return false;
 }
 

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,10 +36,17 @@ inline constexpr std::array output_files{"stdout", "stderr"};
 // Returns why a path cannot be that of something that is carried; empty if it can.
 std::string fault_of_place(const std::string& place);
 
-// The files of a directory, by their paths in it, and their sizes in bytes; of a file: itself, as "".
-using FileSizes = std::map<std::string, std::uint64_t>;
-// Throws StorageError, also if there is anything but files and directories.
-FileSizes sizes_of(const std::filesystem::path& source);
+// A directory or file, which is known again when it has got another name.
+class KnownFile {
+ public:
+  KnownFile() = default;  // none
+  // Holds it open, so that no other one gets its number. None if it cannot be opened.
+  explicit KnownFile(const std::filesystem::path& path);
+  bool is_at(const std::filesystem::path& path) const;
+
+ private:
+  base::FileDescriptor opened_;
+};
 
 // Reads a directory or a file.
 class FileSender {
@@ -81,14 +87,12 @@ class FileReceiver {
   // Returns true when it is whole and in its place, where it replaces what was there. Throws StorageError, also for a
   // fault, and for pieces that are none.
   bool take(const Piece& piece);
-  const FileSizes& sizes() const { return sizes_; }
 
  private:
   void open(const Piece& piece);
 
   std::filesystem::path place_;
   std::filesystem::path unfinished_;
-  FileSizes sizes_ = {};
   std::uint64_t total_ = 0;
   base::FileDescriptor file_;
   std::string path_ = {};  // of that file

@@ -143,13 +143,7 @@ void Carrier::make_calls_on(NodeId node) {
 
 // ---- Files to nodes
 
-// Renames what a worker has reported: it is on its node already, under the name that it had then.
 void Carrier::need(Worker& worker, const std::string& place) {
-  OnNode& node = on_nodes_[worker.node];
-  if (!worker.reported.empty() && is_what_was_reported(worker, place)) {
-    nodes_.send(worker.node, Move{std::exchange(worker.reported, ""), place});
-    node.there.insert(place);
-  }
   std::error_code none;
   if (fs::is_directory(directory_ / place, none) && std::ranges::find(worker.holds, place) == worker.holds.end()) {
     worker.holds.push_back(place);
@@ -159,18 +153,25 @@ void Carrier::need(Worker& worker, const std::string& place) {
       drop_unless_held(worker.node, former);
     }
   }
+  OnNode& node = on_nodes_[worker.node];
   if (node.there.contains(place)) return;
+  const bool is_on_its_way =
+      (node.sender && node.sender->place() == place) || std::ranges::find(node.to_send, place) != node.to_send.end();
+  if (!is_on_its_way && rename_reported(worker.node, place)) return;
   worker.needs.insert(place);
-  const bool is_sent = node.sender && node.sender->place() == place;
-  if (!is_sent && std::ranges::find(node.to_send, place) == node.to_send.end()) node.to_send.push_back(place);
+  if (!is_on_its_way) node.to_send.push_back(place);
 }
 
-bool Carrier::is_what_was_reported(const Worker& worker, const std::string& place) const {
-  try {
-    return sizes_of(directory_ / place) == worker.reported_sizes;
-  } catch (const StorageError&) {
-    return false;
-  }
+// What a worker has reported is on its node already, under the name that it had then. Returns false if this is not.
+bool Carrier::rename_reported(NodeId node, const std::string& place) {
+  const auto reporter = std::ranges::find_if(workers_, [&](const auto& entry) {
+    const Worker& worker = entry.second;
+    return worker.node == node && !worker.reported.empty() && worker.reported_here.is_at(directory_ / place);
+  });
+  if (reporter == workers_.end()) return false;
+  nodes_.send(node, Move{std::exchange(reporter->second.reported, ""), place});
+  on_nodes_[node].there.insert(place);
+  return true;
 }
 
 void Carrier::send_more() {
@@ -290,7 +291,7 @@ void Carrier::arrived(NodeId node, const Piece& piece) {
     if (!found->second.files->take(piece)) return;
     if (who != workers_.end()) {
       who->second.reported = piece.place;
-      who->second.reported_sizes = found->second.files->sizes();
+      who->second.reported_here = KnownFile(directory_ / piece.place);
     }
     on_node.receivers.erase(found);
     if (who != workers_.end()) end_fetching(who->first, "");

@@ -56,8 +56,8 @@ class Carrier final : public ForwardingEngine, private FilePeer {
     std::deque<Call> calls = {};
     std::deque<Event> said = {};  // waits for what is fetched
     std::string fetched = {};     // on its way here; empty: nothing is
-    std::string reported = {};    // was fetched last, and has not got another name since
-    FileSizes reported_sizes = {};
+    std::string reported = {};    // was fetched last, and has the name on its node still; empty: nothing
+    KnownFile reported_here = {};
     std::deque<std::string> holds = {};  // checkpoints that its node keeps for it, the latest ones
     std::string fault = {};              // why it is killed
   };
@@ -84,7 +84,7 @@ class Carrier final : public ForwardingEngine, private FilePeer {
   void send_more() override;
 
   void need(Worker& worker, const std::string& place);
-  bool is_what_was_reported(const Worker& worker, const std::string& place) const;
+  bool rename_reported(NodeId node, const std::string& place);
   void call(WorkerId id, std::function<void()> make);
   void make_calls(WorkerId id);
   void make_calls_on(NodeId node);
