@@ -11,7 +11,7 @@ import sys
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 # Which layers each folder of src/ may include, beside itself and the public headers of these layers.
-CONTROL_PLANE = ["base", "storage", "store", "channel", "engine", "resources", "worker", "checkpoint", "loggers", "view", "publish",
+CONTROL_PLANE = ["base", "storage", "store", "channel", "resources", "engine", "worker", "checkpoint", "loggers", "view", "publish",
                  "control"]
 MAY_INCLUDE = {layer: CONTROL_PLANE[:index] for index, layer in enumerate(CONTROL_PLANE)}
 MAY_INCLUDE |= {

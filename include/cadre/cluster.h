@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,20 @@ namespace cadre {
 
 /// Nodes of one kind that are requested together.
 struct NodeGroup {
-  std::string name = "nodes";  ///< for messages
+  /// For messages, and the value of the label "group" that its nodes have (Resources::labels), unless the program gives
+  /// them another one: a validator with the label {"group", "validators"} runs there only. Without spaces and "!(),".
+  std::string name = "nodes";
   /// Number of nodes. Default, 0: with "slurm" inside an allocation all of its nodes; with "commands" one on each of
   /// the group's hosts; otherwise 1.
   std::int64_t nodes = 0;
+  /// Number of nodes that are there all the time. Default: all. With fewer, down to 0, others are requested while
+  /// trials, workers or validations wait that have room on none, as many as those need and at most `nodes` in all, and
+  /// given back when they have had nothing to do for `linger`. So validators on hardware of their own have it while
+  /// there is something to validate. A program begins with at least one node of the first group. Not with the option
+  /// "strategy".
+  std::optional<std::int64_t> min_nodes = {};
+  /// How long a node beyond `min_nodes` may have nothing to do before it is given back; at most a day.
+  std::chrono::duration<double> linger = std::chrono::minutes(1);
   /// CPUs that each node must have for this experiment. Default, 0: what the engine gives; with "ray" all of a node.
   std::int64_t cpus = 0;
   std::int64_t gpus = 0;  ///< GPUs that each node must have; default, 0: what the engine gives

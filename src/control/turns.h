@@ -129,6 +129,7 @@ class Turns : protected Shell {
   // Results are in the store when report() returns. Their lines in the result files may come later.
   // Files that are many or slow are written less often, so that writing them takes a twentieth of the time at most.
   static constexpr auto kFilesDelay = std::chrono::milliseconds(100);
+  static constexpr auto kDemandPeriod = std::chrono::milliseconds(100);  // of many trials that wait
   static constexpr auto kMostFilesDelay = std::chrono::seconds(1);
   static constexpr int kWritesPart = 20;
   static constexpr std::size_t kUsualActions = 4;  // that follow from one event
@@ -138,6 +139,7 @@ class Turns : protected Shell {
   std::vector<Event> due_timers();
   void add_sealed(std::vector<Event>& events);
   void take_turn(std::vector<Event> events);
+  void tell_demand(TimePoint now);
   void write(const std::vector<Step>& turn);
   void prepare_always(const Action& action, std::int64_t cause);
   void perform_always(const Action& action);
@@ -146,7 +148,9 @@ class Turns : protected Shell {
   Core& core_;
   Timers<Timer> timers_;
   std::vector<Event> added_ = {};
-  std::optional<TimePoint> files_due_ = {};  // when buffered results must be written
+  std::optional<TimePoint> files_due_ = {};   // when buffered results must be written
+  std::optional<TimePoint> demand_due_ = {};  // when the engine must be told what waits for nodes
+  TimePoint demand_told_ = {};
   std::chrono::nanoseconds files_delay_ = kFilesDelay;
   bool publishes_anew_ = false;
 };
@@ -162,6 +166,7 @@ void Turns<Core>::take_turns() {
     const TimePoint now = engine_.now();
     if (const auto due = store_.sync_due(); due && now >= *due) sync();
     if (files_due_ && now >= *files_due_) write_files_now();
+    tell_demand(now);
     tick(now);
     warn_of_errors();
     publishing_.tick([this] { return checkpoints_to_keep(); });
@@ -245,7 +250,16 @@ void Turns<Core>::take_turn(std::vector<Event> events) {
     perform_always(action);
     perform(action);
   }
+  if (!demand_due_ && engine_.follows_demand()) demand_due_ = std::max(engine_.now(), demand_told_ + kDemandPeriod);
   turn_ends(turn);
+}
+
+template <class Core>
+void Turns<Core>::tell_demand(TimePoint now) {
+  if (!demand_due_ || now < *demand_due_) return;
+  engine_.set_demand(core_.demand());
+  demand_told_ = now;
+  demand_due_.reset();
 }
 
 template <class Core>
@@ -295,6 +309,7 @@ std::optional<std::chrono::nanoseconds> Turns<Core>::time_to_wait() const {
   Earliest earliest;
   earliest.add(store_.sync_due());
   earliest.add(files_due_);
+  earliest.add(demand_due_);
   if (const auto due = timers_.next()) earliest.add(clock_.on_engine(*due));
   earliest.add(signalled_ends_.due());
   add_deadlines(earliest);

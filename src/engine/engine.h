@@ -13,25 +13,15 @@
 
 #include "cadre/resources.h"
 #include "channel/message.h"
+#include "resources/node.h"
 
 namespace cadre::engine {
 
 // Assigned by the controller; never reused with the same engine.
 using WorkerId = std::uint64_t;
 
-// A machine that runs workers. Numbers are assigned by the engine in the order in which nodes join, and never reused.
-// An engine on one machine has one node, 0.
-using NodeId = std::uint32_t;
-struct Node {
-  NodeId id = 0;
-  std::string name = {};  // for people: its host name; empty: this machine
-  // By which other nodes reach it: an IP address, or a host name if none is known. Empty: this machine.
-  std::string address = {};
-  Resources resources = {};  // in total, including those in use
-  // The GPUs as CUDA_VISIBLE_DEVICES names them there; empty: as it does here.
-  std::vector<std::string> gpu_names = {};
-  bool operator==(const Node&) const = default;
-};
+using resources::Node;
+using resources::NodeId;
 
 struct WorkerSpec {
   channel::Assignment assignment;
@@ -95,6 +85,13 @@ struct NodeLeft {
 };
 using Event = std::variant<Received, Exited, NodeJoined, NodeDraining, NodeLeft>;
 
+// Workers that wait because no node has room for them.
+struct Demand {
+  Resources worker = {};  // of each
+  std::int64_t workers = 1;
+  bool operator==(const Demand&) const = default;
+};
+
 class Engine {
  public:
   using Clock = std::chrono::steady_clock;
@@ -111,6 +108,11 @@ class Engine {
   // Returns true if nodes see none of the run's directories. Then what a worker reports as its checkpoint is in the
   // run's directory, too, when its Report comes, and so is what it prints.
   virtual bool carries_files() const { return false; }
+
+  // Returns true if there are more nodes while something waits for them: then set_demand() is to be called.
+  virtual bool follows_demand() const { return false; }
+  // Says all that waits for nodes, in place of what was said before.
+  virtual void set_demand(std::vector<Demand> /*demand*/) {}
 
   // Starts a worker on a node. A failure to start is reported as an Exited event, also if the node has left.
   virtual void start(WorkerId worker, const WorkerSpec& spec) = 0;

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.h"
@@ -22,6 +23,8 @@ class ForwardingEngine : public Engine {
   std::filesystem::path directory_of_workers(NodeId node) const override { return inner_.directory_of_workers(node); }
   bool carries_files() const override { return inner_.carries_files(); }
   void bring(WorkerId worker, const std::vector<std::string>& files) override { inner_.bring(worker, files); }
+  bool follows_demand() const override { return inner_.follows_demand(); }
+  void set_demand(std::vector<Demand> demand) override { inner_.set_demand(std::move(demand)); }
   void start(WorkerId worker, const WorkerSpec& spec) override { inner_.start(worker, spec); }
   void answer(WorkerId worker, const channel::Answer& answer) override { inner_.answer(worker, answer); }
   void reply(WorkerId worker, const channel::StoreReply& reply) override { inner_.reply(worker, reply); }

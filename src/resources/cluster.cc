@@ -37,17 +37,17 @@ bool Cluster::ByValue::operator()(const Resources& a, const Resources& b) const 
 
 // ---- Nodes
 
-NodeList node_list(std::vector<engine::Node> nodes) {
+NodeList node_list(std::vector<Node> nodes) {
   const bool is_one_machine = nodes.size() == 1 && nodes.front().id == 0 && nodes.front().name.empty();
   return is_one_machine ? NodeList() : NodeList{.may_change = true, .nodes = std::move(nodes)};
 }
 
 Cluster::Cluster(const NodeList& list) : may_change_(list.may_change) {
-  for (const engine::Node& node : list.nodes) add(node);
-  for (const engine::NodeId node : list.draining) drain(node);
+  for (const Node& node : list.nodes) add(node);
+  for (const NodeId node : list.draining) drain(node);
 }
 
-Cluster::Cluster(const std::vector<engine::Node>& nodes) : Cluster(node_list(nodes)) {
+Cluster::Cluster(const std::vector<Node>& nodes) : Cluster(node_list(nodes)) {
   if (!may_change_) add(nodes.front());
 }
 
@@ -60,7 +60,7 @@ NodeList Cluster::list() const {
   return list;
 }
 
-void Cluster::add(const engine::Node& node) {
+void Cluster::add(const Node& node) {
   const auto [added, is_new] =
       nodes_.try_emplace(node.id, MemberNode{.node = node, .ledger = ResourceLedger(node.resources)});
   if (!is_new) throw std::logic_error(fmt::format("there is a node {} already", node.id));
@@ -72,14 +72,14 @@ void Cluster::add(const engine::Node& node) {
   add_to_index(node.id, added->second);
 }
 
-void Cluster::drain(engine::NodeId id) {
+void Cluster::drain(NodeId id) {
   const auto found = nodes_.find(id);
   if (found == nodes_.end() || found->second.drains) return;
   remove_from_index(id, found->second);
   found->second.drains = true;
 }
 
-void Cluster::remove(engine::NodeId id) {
+void Cluster::remove(NodeId id) {
   const auto found = nodes_.find(id);
   if (found == nodes_.end()) return;
   if (!found->second.drains) remove_from_index(id, found->second);
@@ -89,7 +89,7 @@ void Cluster::remove(engine::NodeId id) {
   nodes_.erase(found);
 }
 
-bool Cluster::is_ready(engine::NodeId id) const {
+bool Cluster::is_ready(NodeId id) const {
   const auto found = nodes_.find(id);
   return found != nodes_.end() && !found->second.drains;
 }
@@ -114,13 +114,13 @@ Cluster::Shape Cluster::shape_of(const MemberNode& node) {
   return shape;
 }
 
-void Cluster::add_to_index(engine::NodeId id, MemberNode& node) {
+void Cluster::add_to_index(NodeId id, MemberNode& node) {
   node.shape = shape_of(node);
   index_[node.shape].insert(id);
   ++kinds_.at(node.node.resources).ready;
 }
 
-void Cluster::remove_from_index(engine::NodeId id, const MemberNode& node) {
+void Cluster::remove_from_index(NodeId id, const MemberNode& node) {
   const auto alike = index_.find(node.shape);
   alike->second.erase(id);
   if (alike->second.empty()) index_.erase(alike);
@@ -128,7 +128,7 @@ void Cluster::remove_from_index(engine::NodeId id, const MemberNode& node) {
 }
 
 template <class Change>
-auto Cluster::change(engine::NodeId id, const Change& change) {
+auto Cluster::change(NodeId id, const Change& change) {
   MemberNode& node = nodes_.at(id);
   if (node.drains) return change(node.ledger);
   const auto alike = index_.find(node.shape);
@@ -144,12 +144,12 @@ bool Cluster::is_as_full(const Shape& a, const Shape& b) { return a[0] == b[0] &
 
 // Returns the fullest ready node whose ledger fulfils `fits`.
 template <class Fits>
-std::optional<engine::NodeId> Cluster::fullest(const Fits& fits) const {
-  std::optional<engine::NodeId> found;
+std::optional<NodeId> Cluster::fullest(const Fits& fits) const {
+  std::optional<NodeId> found;
   const Shape* shape_of_found = nullptr;
   for (const auto& [shape, alike] : index_) {
     if (found && !is_as_full(shape, *shape_of_found)) break;
-    const engine::NodeId id = *alike.begin();
+    const NodeId id = *alike.begin();
     if ((found && *found < id) || !fits(nodes_.at(id).ledger)) continue;
     found = id;
     shape_of_found = &shape;
@@ -157,7 +157,7 @@ std::optional<engine::NodeId> Cluster::fullest(const Fits& fits) const {
   return found;
 }
 
-std::optional<engine::NodeId> Cluster::node_for(const Resources& wanted) const {
+std::optional<NodeId> Cluster::node_for(const Resources& wanted) const {
   return fullest([&](const ResourceLedger& ledger) { return ledger.is_free(wanted); });
 }
 
@@ -170,7 +170,7 @@ bool Cluster::is_free(const Resources& wanted, const std::optional<Only>& only) 
 
 std::optional<Place> Cluster::acquire(const Resources& wanted, const std::optional<Only>& only) {
   if (only && !is_ready(only->node)) return std::nullopt;
-  const std::optional<engine::NodeId> node = only ? only->node : node_for(wanted);
+  const std::optional<NodeId> node = only ? only->node : node_for(wanted);
   if (!node) return std::nullopt;
   const std::optional<Gpus> of_these = only ? only->gpus : std::nullopt;
   std::optional<Gpus> gpus = change(*node, [&](ResourceLedger& ledger) { return ledger.acquire(wanted, of_these); });
@@ -213,7 +213,7 @@ std::optional<std::vector<Place>> Cluster::acquire_all(const std::vector<Resourc
 // Places all on the fullest node that has room for them.
 std::optional<std::vector<Place>> Cluster::place_on_one(const std::vector<Resources>& bundles) {
   const std::vector<std::size_t> order = largest_first(bundles);
-  const std::optional<engine::NodeId> node = fullest([&](ResourceLedger ledger) {
+  const std::optional<NodeId> node = fullest([&](ResourceLedger ledger) {
     return std::ranges::all_of(order, [&](std::size_t i) { return ledger.acquire(bundles[i]).has_value(); });
   });
   if (!node) return std::nullopt;
@@ -227,7 +227,7 @@ std::optional<std::vector<Place>> Cluster::place_on_few(const std::vector<Resour
   std::vector<std::size_t> left = largest_first(bundles);
   std::vector<std::optional<Place>> places(bundles.size());
   while (!left.empty()) {
-    std::optional<engine::NodeId> best;
+    std::optional<NodeId> best;
     const Shape* shape_of_best = nullptr;
     std::ptrdiff_t most = 0;
     for (const auto& [shape, alike] : index_) {
@@ -255,9 +255,9 @@ std::optional<std::vector<Place>> Cluster::place_on_few(const std::vector<Resour
 // Places each where the fewest of the others are; `strict`: where none is.
 std::optional<std::vector<Place>> Cluster::place_apart(const std::vector<Resources>& bundles, bool strict) {
   std::vector<std::optional<Place>> places(bundles.size());
-  std::map<engine::NodeId, std::int64_t> uses;  // bundles by node
+  std::map<NodeId, std::int64_t> uses;  // bundles by node
   for (const std::size_t i : largest_first(bundles)) {
-    const std::optional<engine::NodeId> node = emptiest_node(bundles[i], uses, strict);
+    const std::optional<NodeId> node = emptiest_node(bundles[i], uses, strict);
     if (!node) {
       give_back(bundles, places);
       return std::nullopt;
@@ -269,11 +269,11 @@ std::optional<std::vector<Place>> Cluster::place_apart(const std::vector<Resourc
 }
 
 // Returns the node with room that is used least, among those the one with the most free.
-std::optional<engine::NodeId> Cluster::emptiest_node(const Resources& wanted,
-                                                     const std::map<engine::NodeId, std::int64_t>& uses,
+std::optional<NodeId> Cluster::emptiest_node(const Resources& wanted,
+                                                     const std::map<NodeId, std::int64_t>& uses,
                                                      bool strict) const {
-  const auto is_unused = [&](engine::NodeId id) { return !uses.contains(id); };
-  std::optional<engine::NodeId> emptiest;
+  const auto is_unused = [&](NodeId id) { return !uses.contains(id); };
+  std::optional<NodeId> emptiest;
   const Shape* shape_of_emptiest = nullptr;
   for (const auto& [shape, alike] : std::views::reverse(index_)) {
     if (emptiest && !is_as_full(shape, *shape_of_emptiest)) break;
@@ -284,7 +284,7 @@ std::optional<engine::NodeId> Cluster::emptiest_node(const Resources& wanted,
     shape_of_emptiest = &shape;
   }
   if (emptiest || strict) return emptiest;
-  std::optional<engine::NodeId> least;
+  std::optional<NodeId> least;
   for (const auto& [id, count] : uses) {
     if (is_free(wanted, Only{id}) && (!least || count < uses.at(*least))) least = id;
   }

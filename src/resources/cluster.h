@@ -11,33 +11,33 @@
 #include <vector>
 
 #include "cadre/resources.h"
-#include "engine/engine.h"
+#include "resources/node.h"
 #include "resources/resource_ledger.h"
 
 namespace cadre::resources {
 
 // The node and the GPUs of one worker.
 struct Place {
-  engine::NodeId node = 0;
+  NodeId node = 0;
   Gpus gpus = {};
   bool operator==(const Place&) const = default;
 };
 
 // Restricts a place to one node and, if there are any, to some of its GPUs.
 struct Only {
-  engine::NodeId node = 0;
+  NodeId node = 0;
   std::optional<Gpus> gpus = {};
 };
 
 // The nodes of an engine where nodes join and leave, as they are stored. Not set, and not stored, on one machine.
 struct NodeList {
   bool may_change = false;
-  std::vector<engine::Node> nodes = {};
-  std::vector<engine::NodeId> draining = {};
+  std::vector<Node> nodes = {};
+  std::vector<NodeId> draining = {};
   bool is_set() const { return may_change; }
 };
 // Returns the list of an engine's nodes; one node 0 without a name is one machine for ever.
-NodeList node_list(std::vector<engine::Node> nodes);
+NodeList node_list(std::vector<Node> nodes);
 
 class Cluster {
  public:
@@ -46,20 +46,20 @@ class Cluster {
   explicit Cluster(const Resources& machine) { add({.resources = machine}); }
   explicit Cluster(const NodeList& list);
   // Makes one of an engine's nodes.
-  explicit Cluster(const std::vector<engine::Node>& nodes);
+  explicit Cluster(const std::vector<Node>& nodes);
 
   // Adds a ready node. Throws std::logic_error if there is one of this number, std::invalid_argument for amounts that
   // no machine has.
-  void add(const engine::Node& node);
+  void add(const Node& node);
   // Do nothing for a node that is not there.
-  void drain(engine::NodeId node);
-  void remove(engine::NodeId node);
+  void drain(NodeId node);
+  void remove(NodeId node);
 
-  bool contains(engine::NodeId node) const { return nodes_.contains(node); }
-  bool is_ready(engine::NodeId node) const;
+  bool contains(NodeId node) const { return nodes_.contains(node); }
+  bool is_ready(NodeId node) const;
   std::size_t size() const { return nodes_.size(); }
   bool may_change() const { return may_change_; }
-  const engine::Node& node(engine::NodeId id) const { return nodes_.at(id).node; }
+  const Node& node(NodeId id) const { return nodes_.at(id).node; }
   NodeList list() const;
   // Returns the resources of all nodes; of one node with its labels and kinds of GPUs.
   Resources total() const;
@@ -95,7 +95,7 @@ class Cluster {
   // Free GPUs, free CPUs, and all else that decides what a node has room for: nodes with the same are alike.
   using Shape = std::vector<std::int64_t>;
   struct MemberNode {
-    engine::Node node = {};
+    Node node = {};
     bool drains = false;
     std::int64_t kind = 0;  // nodes with the same resources have the same
     ResourceLedger ledger;
@@ -114,26 +114,26 @@ class Cluster {
   };
 
   static Shape shape_of(const MemberNode& node);
-  void add_to_index(engine::NodeId id, MemberNode& node);
-  void remove_from_index(engine::NodeId id, const MemberNode& node);
+  void add_to_index(NodeId id, MemberNode& node);
+  void remove_from_index(NodeId id, const MemberNode& node);
   // Calls `change` with the ledger of a node and keeps the index right.
   template <class Change>
-  auto change(engine::NodeId id, const Change& change);
+  auto change(NodeId id, const Change& change);
   static bool is_as_full(const Shape& a, const Shape& b);
   template <class Fits>
-  std::optional<engine::NodeId> fullest(const Fits& fits) const;
-  std::optional<engine::NodeId> node_for(const Resources& wanted) const;
+  std::optional<NodeId> fullest(const Fits& fits) const;
+  std::optional<NodeId> node_for(const Resources& wanted) const;
   std::optional<std::vector<Place>> place_on_one(const std::vector<Resources>& bundles);
   std::optional<std::vector<Place>> place_on_few(const std::vector<Resources>& bundles);
   std::optional<std::vector<Place>> place_apart(const std::vector<Resources>& bundles, bool strict);
-  std::optional<engine::NodeId> emptiest_node(const Resources& wanted,
-                                              const std::map<engine::NodeId, std::int64_t>& uses, bool strict) const;
+  std::optional<NodeId> emptiest_node(const Resources& wanted,
+                                              const std::map<NodeId, std::int64_t>& uses, bool strict) const;
   void give_back(const std::vector<Resources>& bundles, const std::vector<std::optional<Place>>& places);
 
   bool may_change_ = false;
-  std::map<engine::NodeId, MemberNode> nodes_;
+  std::map<NodeId, MemberNode> nodes_;
   Amounts total_;                                    // of all nodes
-  std::map<Shape, std::set<engine::NodeId>> index_;  // of ready nodes, the fullest first
+  std::map<Shape, std::set<NodeId>> index_;  // of ready nodes, the fullest first
   std::map<Resources, Kind, ByValue> kinds_;
   std::int64_t kinds_so_far_ = 0;
 };

@@ -154,8 +154,8 @@ std::string visible_devices(const std::vector<int>& gpus) {
   return text;
 }
 
-std::string visible_devices(const std::vector<int>& gpus, const std::vector<engine::Node>& nodes, engine::NodeId node) {
-  const auto found = std::ranges::find(nodes, node, &engine::Node::id);
+std::string visible_devices(const std::vector<int>& gpus, const std::vector<Node>& nodes, NodeId node) {
+  const auto found = std::ranges::find(nodes, node, &Node::id);
   if (found == nodes.end() || found->gpu_names.empty()) return visible_devices(gpus);
   std::string text;
   for (const int gpu : gpus) text += (text.empty() ? "" : ",") + found->gpu_names.at(static_cast<std::size_t>(gpu));

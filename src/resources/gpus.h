@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.h"
+#include "resources/node.h"
 
 namespace cadre::resources {
 
@@ -17,7 +17,7 @@ int count_gpus();
 // with several kinds the names are UUIDs: CUDA would number the fastest first.
 std::string visible_devices(const std::vector<int>& gpus);
 // Returns it for a process on one of these nodes.
-std::string visible_devices(const std::vector<int>& gpus, const std::vector<engine::Node>& nodes, engine::NodeId node);
+std::string visible_devices(const std::vector<int>& gpus, const std::vector<Node>& nodes, NodeId node);
 // Returns the names of our first GPUs there, as Node::gpu_names has them.
 std::vector<std::string> gpu_names(double gpus);
 

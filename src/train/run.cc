@@ -489,12 +489,17 @@ void Run::group_has_ended() {
 // Starts validations. The group keeps its resources until the run has trained, also between two attempts. A failed run
 // ends; another controller continues its validations.
 void Run::start_validations() {
-  const bool is_over = status_ == RunStatus::failed || status_ == RunStatus::aborted || status_ == RunStatus::finished;
-  if (is_over || interrupted_ || !validations_.is_pending()) return;
-  if (group_places_.empty() && status_ != RunStatus::validating) return;
+  if (is_over() || interrupted_ || !validations_.is_pending() || !validates()) return;
   validations_.start(free_beside_group(), checkpoints_, *actions_);
   finish_when_validated();  // some may have been dropped
 }
+
+bool Run::is_over() const {
+  return status_ == RunStatus::failed || status_ == RunStatus::aborted || status_ == RunStatus::finished;
+}
+
+// Returns true if validations may start: the group has its places first.
+bool Run::validates() const { return !group_places_.empty() || status_ == RunStatus::validating; }
 
 resources::Cluster Run::free_beside_group() const {
   resources::Cluster room = cluster_;
@@ -551,6 +556,23 @@ std::string Run::lack_of_validations() const {
       "they need {:g} CPUs and {:g} GPUs beside the {} workers of the run, which have {:g} and {:g} each",
       validations_.needs().cpus, validations_.needs().gpus, world_size_, worker_resources_.cpus,
       worker_resources_.gpus);
+}
+
+std::vector<engine::Demand> Run::demand() const {
+  std::vector<engine::Demand> demand;
+  if (interrupted_ || is_over()) return demand;
+  const std::int64_t workers = status_ == RunStatus::validating ? range_.max : has_group() ? capacity_ : room();
+  if (workers < range_.max) {
+    if (strategy_ == PlacementStrategy::strict_pack) {
+      const std::vector<Resources> all(static_cast<std::size_t>(range_.min), worker_resources_);
+      if (workers < range_.min) demand.push_back({PlacementGroup{all, strategy_}.required_resources(), 1});
+    } else {
+      demand.push_back({worker_resources_, range_.max - workers});
+    }
+  }
+  const std::int64_t validations = validates() ? validations_.waiting_for_room() : 0;
+  if (validations > 0) demand.push_back({validations_.needs(), validations});
+  return demand;
 }
 
 void Run::try_again_or_fail() {

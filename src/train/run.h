@@ -72,6 +72,9 @@ class Run {
   bool has_trained() const { return status_ == RunStatus::validating || status_ == RunStatus::finished; }
   // Returns what a validation lacks while the group's workers hold their resources; empty: nothing.
   std::string lack_of_validations() const;
+  // Returns what workers and validations need that wait because no node has room for them. A run with a range of
+  // workers always waits for more of them.
+  std::vector<engine::Demand> demand() const;
 
  private:
   // One worker of the present group.
@@ -130,6 +133,8 @@ class Run {
   std::optional<std::int64_t> better_size() const;
   // Returns the number of workers that fit beside running validators.
   std::int64_t room() const;
+  bool is_over() const;
+  bool validates() const;
   // Returns the resources that the group does not hold; running validators are not subtracted.
   resources::Cluster free_beside_group() const;
   std::int64_t fitting(const resources::Cluster& room) const;

@@ -210,6 +210,15 @@ void Validations::start(resources::Cluster room, Checkpoints& checkpoints, Actio
   }
 }
 
+std::int64_t Validations::waiting_for_room() const {
+  const auto waiting_ones = std::ssize(waiting());
+  if (config_.order == ValidationOrder::newest_first) return std::min<std::int64_t>(waiting_ones, 1);
+  const std::int64_t running =
+      std::ranges::count_if(recorded_.validations, [](const auto& entry) { return entry.second.has_worker; });
+  return config_.max_in_flight ? std::clamp<std::int64_t>(*config_.max_in_flight - running, 0, waiting_ones)
+                               : waiting_ones;
+}
+
 // Prints once that a validation waits for resources. Silent while other validations run: then it just waits its turn.
 void Validations::say_that_it_waits(checkpoint::CheckpointId id, const resources::Cluster& room,
                                     const Checkpoints& checkpoints, Actions& actions) {

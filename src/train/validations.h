@@ -82,6 +82,8 @@ class Validations {
   std::string summary() const;
   // Returns the resources of one validation.
   const Resources& needs() const { return needs_; }
+  // Returns how many wait for room.
+  std::int64_t waiting_for_room() const;
   // Returns nullptr if none was requested.
   const Validation* find(checkpoint::CheckpointId id) const;
 

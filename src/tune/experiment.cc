@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <ranges>
 #include <stdexcept>
@@ -1099,6 +1100,34 @@ bool Experiment::may_move() const {
     const WorkerState worker = trials_[index].worker;
     return worker == WorkerState::none || worker == WorkerState::parked;
   });
+}
+
+std::vector<engine::Demand> Experiment::demand() const {
+  std::vector<engine::Demand> demand;
+  if (state_.interrupted) return demand;
+  const std::int64_t limit = options_.tune_config.max_concurrent_trials;
+  std::int64_t left = limit == 0 ? std::numeric_limits<std::int64_t>::max() : limit - std::ssize(holders_);
+  const auto add = [&](const Resources& worker, std::int64_t trials) {
+    trials = std::min(trials, left);
+    if (trials <= 0) return;
+    left -= trials;
+    const auto same = std::ranges::find(demand, worker, &engine::Demand::worker);
+    if (same == demand.end()) {
+      demand.push_back({worker, trials});
+    } else {
+      same->workers += trials;
+    }
+  };
+  const bool is_usual_free = !needs_.by_config() && cluster_.is_free(needs_.usual());
+  for (const TrialIndex index : waiting_) {
+    if (left <= 0) break;
+    const Trial& trial = trials_[index];
+    const bool is_ready = trial.worker == WorkerState::none || trial.worker == WorkerState::parked;
+    const bool has_room = needs_.by_config() ? cluster_.is_free(trial.needs.total) : is_usual_free;
+    if (is_ready && !trial.backs_off && !has_room && scheduler_->may_run(index)) add(trial.needs.total, 1);
+  }
+  if (!needs_.by_config() && !is_usual_free && !searcher_.has_none()) add(needs_.usual(), trials_to_come());
+  return demand;
 }
 
 // Says once that nothing runs because no node has what a trial needs: one that joins may have it.

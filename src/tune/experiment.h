@@ -81,6 +81,8 @@ class Experiment final : private Population {
   const std::vector<Trial>& trials() const { return trials_; }
   const std::set<TrialIndex>& live_trials() const override { return live_; }  // not ended
   const checkpoint::CheckpointRegistry& checkpoint_registry() const { return checkpoints_; }
+  // Returns what trials need that wait because no node has room for them, as many as may run at once.
+  std::vector<engine::Demand> demand() const;
   // Returns the number of workers that wait for their trial to be scheduled.
   std::int64_t parked_workers() const { return std::ssize(parked_); }
   std::string resource_usage() const { return cluster_.usage(); }

@@ -45,6 +45,8 @@ void Scheduler::on_trial_add(const TrialView&) {}
 Decision Scheduler::on_trial_end(const TrialView&, const Population&) { return {}; }
 Decision Scheduler::on_deadline(std::int64_t, const Population&) { return {}; }
 Decision Scheduler::on_controller_start(const Population&) { return {}; }
+bool Scheduler::may_run(TrialIndex) const { return true; }
+
 std::optional<TrialIndex> Scheduler::choose(const Candidates& candidates, const Population&) {
   return candidates.first();
 }

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/clock.h"
@@ -26,6 +27,7 @@
 #include "engine/cluster/slurm.h"
 #include "engine/cluster/slurm_jobs.h"
 #include "engine/cluster/slurm_steps.h"
+#include "resources/machine_labels.h"
 
 namespace cadre::worker {
 namespace {
@@ -122,6 +124,38 @@ NodeRequest to_request(const NodeGroup& group, const EngineKind& kind) {
           .options = group.options};
 }
 
+bool is_on_demand(const NodeGroup& group, const NodeRequest& request) {
+  return group.min_nodes && *group.min_nodes < request.nodes;
+}
+
+void add_faults_of_groups(const ClusterConfig& cluster, std::vector<std::string>& faults) {
+  const EngineKind* const kind = find_engine(cluster.engine);
+  std::set<std::string> names;
+  bool is_any_on_demand = false;
+  for (const NodeGroup& group : cluster.groups) {
+    const auto add = [&](const std::string& fault) {
+      faults.push_back(fmt::format("cluster.groups: \"{}\": {}", group.name, fault));
+    };
+    names.insert(group.name);
+    if (const std::string fault = resources::fault_of_labels({.labels = {{engine::cluster::group_label, group.name}}});
+        !fault.empty())
+      add(fmt::format("the name is that of a label, too: {}", fault));
+    if (!(group.linger.count() >= 0 && group.linger <= kMostWait))
+      add(fmt::format("linger is {:g} s; it must be from 0 to {} s, a day", group.linger.count(), kMostWait.count()));
+    if (!group.min_nodes || kind == nullptr) continue;
+    const NodeRequest request = to_request(group, *kind);
+    if (*group.min_nodes < 0 || *group.min_nodes > request.nodes)
+      add(fmt::format("min_nodes is {}; it must be from 0 to nodes, which is {}", *group.min_nodes, request.nodes));
+    if (!is_on_demand(group, request)) continue;
+    is_any_on_demand = true;
+    if (cluster.engine == kRay && group.options.contains("strategy"))
+      add("min_nodes goes with no strategy: its nodes come together, and go together");
+  }
+  if (is_any_on_demand && names.size() < cluster.groups.size())
+    faults.emplace_back(
+        "cluster.groups: two have the same name; where one has min_nodes, each needs a name of its own");
+}
+
 void add_faults_of_commands(const ClusterConfig& cluster, std::vector<std::string>& faults) {
   if (cluster.engine != kCommands) {
     if (cluster.commands != NodeCommands())
@@ -195,6 +229,7 @@ std::vector<std::string> faults_of(const ClusterConfig& cluster) {
       faults.push_back(fmt::format("cluster.groups: \"{}\" has the option \"{}\", and the engine \"{}\" has none",
                                    group.name, group.options.begin()->first, kProcesses));
   }
+  add_faults_of_groups(cluster, faults);
   if (cluster.engine == kRay) {
     for (const NodeGroup& group : cluster.groups) {
       const std::string fault = engine::cluster::ray::faults_of({.options = group.options});
@@ -255,7 +290,13 @@ std::unique_ptr<engine::cluster::ClusterEngine> make_cluster(const ClusterConfig
       .kept = std::move(kept),
       .stays = directory.empty() || is_over_stdio ? std::chrono::duration<double>(0) : cluster.nodes_stay,
       .drain_before = cluster.drain_before};
-  for (const NodeGroup& group : cluster.groups) options.requests.push_back(to_request(group, kind));
+  for (const NodeGroup& group : cluster.groups) {
+    const NodeRequest& request = options.requests.emplace_back(to_request(group, kind));
+    if (is_on_demand(group, request))
+      options.on_demand[group.name] = {
+          .least = *group.min_nodes,
+          .linger = std::chrono::duration_cast<std::chrono::steady_clock::duration>(group.linger)};
+  }
   return std::make_unique<engine::cluster::ClusterEngine>(std::move(made.provider), std::move(options));
 }
 

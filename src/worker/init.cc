@@ -188,6 +188,7 @@ void init(int argc, char** argv, const InitOptions& given) {
   check(options);
   machine() = resources_of(options);  // before the fork server exists
   if (agent && agent->cpus && !options.num_cpus) machine().cpus = std::min(machine().cpus, *agent->cpus);
+  if (agent && !agent->group.empty()) machine().labels.try_emplace(engine::cluster::group_label, agent->group);
   worker::set_host(options.host);
   init_was_called = true;  // also in workers
   try {

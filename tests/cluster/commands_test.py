@@ -129,6 +129,7 @@ class CommandsTest(restart_test.SlurmTest):
     """A rig without Slurm; `commands` are those of the subclass, `group` is more of its group."""
 
     engine = "commands"
+    iterations = 100  # so long that what a queue says arrives meanwhile, also on a slow machine
     commands = {}
     group = {}
     private = ()  # folders of which each node has its own

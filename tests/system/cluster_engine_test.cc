@@ -71,6 +71,8 @@ class WatchedProcesses final : public Provider {
   void request(const NodeRequest& request, const AgentStart& start) override {
     start_ = start;
     ++requests_;
+    requested_nodes_ += request.nodes;
+    if (holds_) return;
     if (!refuses_) return agents_.request(request, start);
     added_.emplace_back(engine::cluster::Refused{request.id, "there are no more"});
   }
@@ -86,6 +88,10 @@ class WatchedProcesses final : public Provider {
     if (auto extension = std::exchange(extension_, {})) added_.emplace_back(*extension);
   }
   int requests() const { return requests_; }
+  std::int64_t requested_nodes() const { return requested_nodes_; }
+  // Lets further requests wait for ever.
+  void hold_requests(bool hold = true) { holds_ = hold; }
+  int withdrawn() const { return withdrawn_; }  // nodes that had not come
   // Refuses all further requests.
   void refuse() { refuses_ = true; }
   // Says of an agent that what had started it has ended, and perhaps not the agent.
@@ -98,7 +104,10 @@ class WatchedProcesses final : public Provider {
   // Says of agents that end only that what had started them has ended.
   void hide_ends() { hides_ends_ = true; }
   void release(std::uint64_t request) override { agents_.release(request); }
-  void release(std::uint64_t request, std::int64_t ordinal) override { agents_.release(request, ordinal); }
+  void release(std::uint64_t request, std::int64_t ordinal) override {
+    if (holds_) ++withdrawn_;
+    agents_.release(request, ordinal);
+  }
   void claim(const std::vector<engine::cluster::KeptRequest>& requests,
              const std::vector<engine::cluster::NodeProcess>& processes) override {
     agents_.claim(requests, processes);
@@ -130,7 +139,10 @@ class WatchedProcesses final : public Provider {
   Processes agents_;
   AgentStart start_;
   int requests_ = 0;
+  std::int64_t requested_nodes_ = 0;
+  int withdrawn_ = 0;
   bool refuses_ = false;
+  bool holds_ = false;
   std::vector<ProviderEvent> added_ = {};  // to those of the agents
   std::optional<ProviderEvent> extension_ = {};
   std::optional<std::chrono::steady_clock::time_point> all_end_ = {};
@@ -146,14 +158,18 @@ struct Setting {
   std::chrono::seconds patience = 30s;
   bool over_stdio = false;
   std::vector<std::string> command = {std::filesystem::read_symlink("/proc/self/exe")};
+  std::vector<NodeRequest> groups = {};  // empty: one
+  std::map<std::string, engine::cluster::OnDemand> on_demand = {};
 };
 
 Nodes make_nodes(std::int64_t count, Setting setting = {}) {
   auto provider = std::make_unique<WatchedProcesses>();
   WatchedProcesses* const kept = provider.get();
+  if (setting.groups.empty()) setting.groups = {{.nodes = count}};
   return {std::make_unique<ClusterEngine>(
               std::move(provider),
-              ClusterOptions{.requests = {{.id = 1, .nodes = count}},
+              ClusterOptions{.requests = std::move(setting.groups),
+                             .on_demand = std::move(setting.on_demand),
                              .start = {.command = std::move(setting.command), .over_stdio = setting.over_stdio},
                              .addresses = {"127.0.0.1"},
                              .patience = setting.patience}),
@@ -237,7 +253,8 @@ pid_t child_of(pid_t process) {
 
 class ClusterEngineTest : public ::testing::Test {
  protected:
-  explicit ClusterEngineTest(Setting setting = {}) : nodes(make_nodes(2, std::move(setting))) {}
+  explicit ClusterEngineTest(Setting setting = {}) : ClusterEngineTest(2, std::move(setting)) {}
+  ClusterEngineTest(std::int64_t count, Setting setting) : nodes(make_nodes(count, std::move(setting))) {}
 
   // Starts a worker on the first or second node.
   WorkerId start(std::size_t node, List script) { return start(node, "conformance", Value(std::move(script))); }
@@ -671,6 +688,123 @@ TEST_F(ImpatientStdioEngine, AnAgentThatIsSilentForTooLongIsEndedAndComesAgain) 
   const WorkerId next = start(1, many_reports(10));
   ASSERT_TRUE(heard.until_all_exited());
   EXPECT_EQ(heard[next].reports.size(), 10U);
+}
+
+// ---- Nodes on demand
+
+// Up to three nodes, of which one is there at the beginning, and as few as `least` later.
+class OnDemand : public ClusterEngineTest {
+ protected:
+  explicit OnDemand(std::int64_t least = 0, bool over_stdio = false)
+      : ClusterEngineTest(1, {.over_stdio = over_stdio,
+                              .groups = {{.group = "many", .nodes = 3, .cpus = 1}},
+                              .on_demand = {{"many", {.least = least, .linger = 700ms}}}}) {}
+
+  void wait_for_workers(std::int64_t workers) { nodes.engine->set_demand({{{.cpus = 1}, workers}}); }
+  std::vector<pid_t> agents() const {
+    std::vector<pid_t> agents;
+    for (std::size_t i = 0; i < nodes.engine->nodes().size(); ++i) agents.push_back(agent(i));
+    return agents;
+  }
+
+ private:
+  // So that conditions are looked at, too, though nothing happens.
+  std::jthread waker_{[this](const std::stop_token& stop) {
+    for (; !stop.stop_requested(); std::this_thread::sleep_for(10ms)) nodes.engine->wake();
+  }};
+};
+
+TEST_F(OnDemand, NodesComeForWhatWaitsAndGoWhenTheyHaveNothingToDo) {
+  ASSERT_THAT(nodes.engine->nodes(), SizeIs(1));
+  EXPECT_TRUE(nodes.engine->follows_demand());
+  EXPECT_TRUE(nodes.engine->awaits_nodes());
+  EXPECT_EQ(nodes.engine->nodes()[0].resources.labels,
+            (std::map<std::string, std::string>{{"group", "many"}, {"zone", "eu"}}));
+  const WorkerId busy = start(0, {report({}), hangs()});
+  ASSERT_TRUE(heard_from(busy, 1));
+  wait_for_workers(100);
+  ASSERT_TRUE(heard.until([this] { return heard.joined.size() == 2; }));
+  EXPECT_EQ(nodes.provider->requested_nodes(), 3);
+  const std::vector<pid_t> processes = agents();
+  wait_for_workers(0);
+  ASSERT_TRUE(heard.until([this] { return heard.left.size() == 2; }));
+  EXPECT_THAT(heard.draining, SizeIs(2));
+  EXPECT_THAT(heard.draining[0].reason, HasSubstr("nothing has run there for 1 s"));
+  EXPECT_FALSE(std::filesystem::exists(fmt::format("/proc/{}", processes[1])));
+  nodes.engine->kill(busy);
+  ASSERT_TRUE(heard.until([this] { return heard.left.size() == 3; }));
+  EXPECT_THAT(nodes.engine->nodes(), IsEmpty());
+  wait_for_workers(1);  // from nothing
+  ASSERT_TRUE(heard.until([this] { return heard.joined.size() == 3; }));
+  const WorkerId next = start(0, many_reports(10));
+  ASSERT_TRUE(heard.until([&] { return heard[next].reports.size() == 10U; }));
+}
+
+TEST_F(OnDemand, NodesThatComeTooLateAreWithdrawn) {
+  nodes.provider->hold_requests();
+  wait_for_workers(100);
+  ASSERT_TRUE(heard.until([this] { return nodes.provider->requested_nodes() == 3; }));
+  wait_for_workers(0);
+  ASSERT_TRUE(heard.until([this] { return nodes.provider->withdrawn() == 2; }));
+  EXPECT_THAT(heard.joined, IsEmpty());
+  nodes.provider->hold_requests(false);
+  wait_for_workers(100);
+  ASSERT_TRUE(heard.until([this] { return heard.joined.size() >= 2; }));
+}
+
+TEST_F(OnDemand, ANodeThatIsLostComesAgainOnlyIfSomethingWaits) {
+  ::kill(agent(0), SIGKILL);
+  ASSERT_TRUE(heard.until([this] { return heard.left.size() == 1; }));
+  heard.until([until = std::chrono::steady_clock::now() + 1500ms] { return std::chrono::steady_clock::now() > until; });
+  EXPECT_THAT(heard.joined, IsEmpty());
+  wait_for_workers(1);
+  ASSERT_TRUE(heard.until([this] { return heard.joined.size() == 1; }));
+}
+
+TEST_F(OnDemand, WhatCannotHaveANodeEndsWithTheProvidersWords) {
+  nodes.provider->refuse();
+  const WorkerId busy = start(0, {report({}), hangs()});
+  wait_for_workers(1);
+  ASSERT_TRUE(heard_from(busy, 1));
+  EXPECT_FALSE(heard.until([until = std::chrono::steady_clock::now() + 2s] {
+    return std::chrono::steady_clock::now() > until;
+  }) && !heard[busy].exits.empty())
+      << "others go on";
+  nodes.engine->kill(busy);
+  EXPECT_THAT([this] { heard.until([] { return false; }); },
+              ::testing::ThrowsMessage<EngineError>(HasSubstr("no other one can be had: there are no more")));
+}
+
+class LeastOnDemand : public OnDemand {
+ protected:
+  LeastOnDemand() : OnDemand(2) {}
+};
+
+TEST_F(LeastOnDemand, TheLeastAreThereAlways) {
+  ASSERT_THAT(nodes.engine->nodes(), SizeIs(2));
+  ::kill(agent(0), SIGKILL);
+  ASSERT_TRUE(heard.until([this] { return heard.joined.size() == 1; }));
+  wait_for_workers(1);
+  ASSERT_TRUE(heard.until([this] { return heard.joined.size() == 2; }));
+  wait_for_workers(0);
+  ASSERT_TRUE(heard.until([this] { return heard.draining.size() == 1 && heard.left.size() == 2; }));
+  EXPECT_THAT(nodes.engine->nodes(), SizeIs(2));
+}
+
+class StdioOnDemand : public OnDemand {
+ protected:
+  StdioOnDemand() : OnDemand(0, true) {}
+};
+
+TEST_F(StdioOnDemand, NodesComeAndGo) {
+  const WorkerId busy = start(0, {report({}), hangs()});
+  ASSERT_TRUE(heard_from(busy, 1));
+  wait_for_workers(2);
+  ASSERT_TRUE(heard.until([this] { return heard.joined.size() == 2; }));
+  wait_for_workers(0);
+  ASSERT_TRUE(heard.until([this] { return heard.left.size() == 2; }));
+  nodes.engine->kill(busy);
+  ASSERT_TRUE(heard.until_all_exited());
 }
 
 std::vector<std::string> after(const std::string& script) {

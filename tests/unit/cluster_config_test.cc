@@ -35,6 +35,26 @@ TEST(ClusterConfig, EachFaultIsSaidWithItsMember) {
   EXPECT_THAT(faults_of(ClusterConfig{.link = "ports"}), ElementsAre(HasSubstr("cluster.link is \"ports\"")));
 }
 
+TEST(ClusterConfig, NodesOnDemandAreFewerThanAllAndTheirGroupsHaveNamesThatAreLabels) {
+  const auto with = [](NodeGroup group) {
+    return faults_of(ClusterConfig{.engine = "ray", .groups = {std::move(group)}});
+  };
+  EXPECT_THAT(with({.name = "a", .nodes = 2, .min_nodes = 0, .linger = 0s}), IsEmpty());
+  EXPECT_THAT(with({.name = "a", .nodes = 2, .min_nodes = 3}),
+              ElementsAre(R"(cluster.groups: "a": min_nodes is 3; it must be from 0 to nodes, which is 2)"));
+  EXPECT_THAT(with({.name = "a", .nodes = 2, .min_nodes = -1}),
+              ElementsAre(HasSubstr("min_nodes is -1; it must be from 0")));
+  EXPECT_THAT(with({.name = "a", .linger = -1s}),
+              ElementsAre(HasSubstr("linger is -1 s; it must be from 0 to 86400 s")));
+  EXPECT_THAT(with({.name = "a", .nodes = 2, .min_nodes = 0, .options = {{"strategy", "SPREAD"}}}),
+              ElementsAre(HasSubstr("min_nodes goes with no strategy")));
+  EXPECT_THAT(with({.name = "a, b"}),
+              ElementsAre(HasSubstr("the name is that of a label, too: the value of group is \"a, b\"")));
+  const NodeGroup same{.name = "a", .nodes = 2, .min_nodes = 1};
+  EXPECT_THAT(faults_of(ClusterConfig{.engine = "processes", .groups = {same, same}}),
+              ElementsAre(HasSubstr("two have the same name")));
+}
+
 TEST(ClusterConfig, OverStandardStreamsNobodyDials) {
   EXPECT_THAT(faults_of(ClusterConfig{.engine = "processes", .link = "stdio"}), IsEmpty());
   EXPECT_THAT(faults_of(ClusterConfig{.engine = "processes", .link = "stdio", .addresses = {"10.0.0.1"}}),

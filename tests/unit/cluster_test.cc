@@ -9,7 +9,6 @@
 namespace cadre::resources {
 namespace {
 
-using engine::NodeId;
 using ::testing::ElementsAre;
 
 Cluster cluster_of(const std::vector<Resources>& machines) {

@@ -213,6 +213,9 @@ class Scheduler {
   /// Handles the start of another controller after an interruption; deadlines of before are gone. The decision is as
   /// above.
   virtual Decision on_controller_start(const Population& population);
+  /// Returns false for a trial that waits for others, so that choose() would not return it however much room there
+  /// were: no node is requested for it. Default: true.
+  virtual bool may_run(TrialIndex trial) const;
   /// Returns the trial to run next, one of the candidates. Empty: none of them. Default: the first.
   virtual std::optional<TrialIndex> choose(const Candidates& candidates, const Population& population);
   /// Returns the state, for load() on a new scheduler with the same options that has had the same on_trial_add() calls.

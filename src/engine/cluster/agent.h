@@ -20,6 +20,7 @@ struct AgentSettings {
   std::string token = {};
   std::uint64_t request = 0;
   std::int64_t ordinal = 0;
+  std::string group = {};           // of the request
   std::optional<double> cpus = {};  // of its node, for this agent; empty: all that it sees
   bool over_stdio = false;          // the session is in its standard streams; without addresses, certificate and token
   double stays_s = 0;  // how long it dials a controller that is gone, for the one that continues what that one did

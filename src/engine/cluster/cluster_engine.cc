@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <ranges>
 #include <utility>
 
 #include "base/checksum.h"
@@ -43,7 +44,11 @@ constexpr auto kTimeToLook = 20s;  // for network file systems
 constexpr auto kTimeToLeave = 5s;  // for agents
 constexpr auto kTimeToEnd = 10s;   // for workers
 constexpr auto kTimeToGiveBack = 10s;
-constexpr auto kOthersMayCome = 1s;
+// Time for other nodes once the first is there: they share the work from the beginning.
+constexpr Clock::duration kOthersCome = 10s;
+constexpr Clock::duration kQueuedMayCome = 1s;
+constexpr auto kPoolPeriod = 50ms;
+constexpr auto kStuck = 1s;
 // An agent that is cut off from a controller that was killed has ended its workers by then.
 constexpr auto kWorkersHaveEnded = 25s;
 constexpr auto kLookPeriod = 200ms;  // while the first node is awaited
@@ -196,12 +201,31 @@ std::vector<Address> ClusterEngine::dialled_addresses() const {
 }
 
 void ClusterEngine::request_nodes(const Continuation& continuation) {
-  for (const NodeRequest& request : options_.requests) wanted_ += static_cast<std::size_t>(request.nodes);
+  std::vector<PoolGroup> groups;
+  std::map<std::string, std::int64_t> later;  // nodes that are not requested at the beginning
+  for (const NodeRequest& request : options_.requests) {
+    const auto on_demand = options_.on_demand.find(request.group);
+    const bool is_fixed = on_demand == options_.on_demand.end();
+    groups.push_back({.name = request.group,
+                      .least = is_fixed ? request.nodes : on_demand->second.least,
+                      .most = request.nodes,
+                      .linger = is_fixed ? Clock::duration(0) : on_demand->second.linger,
+                      .cpus = request.cpus,
+                      .gpus = static_cast<double>(request.gpus)});
+    const std::int64_t first = std::max<std::int64_t>(groups.back().least, groups.size() == 1 ? 1 : 0);
+    if (!is_fixed) later[request.group] = request.nodes - first;
+    wanted_ += static_cast<std::size_t>(request.nodes);
+    first_ += static_cast<std::size_t>(first);
+  }
+  pool_ = Pool(groups);
   requests_.take_over(continuation);
   if (!kept_in_.empty() && continuation.claimed.empty()) base::remove_tree(kept_in_ / kLogFolder);
   if (options_.kept) claim(*options_.kept);
   for (const auto& [request, ordinal] : continuation.surplus) provider_->release(request, ordinal);
-  for (const NodeRequest& request : continuation.missing) request_node(request);
+  for (NodeRequest request : continuation.missing) {
+    if (const auto spared = later.find(request.group); spared != later.end()) request.nodes -= spared->second;
+    if (request.nodes > 0) request_node(std::move(request));
+  }
 }
 
 // Takes all nodes over from the process before, for the provider to say when they have ended, and gives those back that
@@ -224,7 +248,8 @@ void ClusterEngine::request_node(NodeRequest wanted) {
   const NodeRequest request = requests_.add(std::move(wanted));
   keep();  // before a job is there that nobody would know of
   AgentStart start = options_.start;
-  AgentSettings settings{.request = request.id, .over_stdio = start.over_stdio, .stays_s = options_.stays.count()};
+  AgentSettings settings{
+      .request = request.id, .group = request.group, .over_stdio = start.over_stdio, .stays_s = options_.stays.count()};
   start.log = log_of(request.id);
   if (!start.over_stdio) {
     start.outlives = options_.stays.count() > 0;
@@ -317,11 +342,13 @@ void ClusterEngine::keep() {
   }
 }
 
-std::vector<WaitingNodes> ClusterEngine::waiting() const {
+std::set<ClusterEngine::Place> ClusterEngine::places() const {
   std::set<Place> there;
   for (const auto& [id, member] : members_) there.insert(member.place());
-  return requests_.waiting(there);
+  return there;
 }
+
+std::vector<WaitingNodes> ClusterEngine::waiting() const { return requests_.waiting(places()); }
 
 // ---- What nodes see
 
@@ -402,12 +429,20 @@ void ClusterEngine::take(Member& member, const Saw& saw) {
 
 // Another one in its place would see as little.
 void ClusterEngine::dismiss_blind(Member& member, const Mark& mark) {
-  std::fprintf(stderr, "cadre: node %s is given back: it does not see %s: %s\n", member.node.name.c_str(),
-               mark.file.parent_path().c_str(), member.blindness.at(mark.file).c_str());
+  const std::string reason =
+      fmt::format("it does not see {}: {}", mark.file.parent_path().string(), member.blindness.at(mark.file));
+  std::fprintf(stderr, "cadre: node %s is given back: %s\n", member.node.name.c_str(), reason.c_str());
+  give_up_group(member.hello.request);
+  if (pool_.follows_demand()) refusal_ = fmt::format("node {} was given back: {}", member.node.name, reason);
+  give_back(member, "it does not see the run's directory");
+}
+
+// Asks for no other one in its place.
+void ClusterEngine::give_back(Member& member, std::string reason) {
   requests_.forget(member.place());
-  if (member.is_announced)
-    events_.emplace_back(NodeDraining{member.node.id, {}, "it does not see the run's directory"});
+  if (member.is_announced) events_.emplace_back(NodeDraining{member.node.id, {}, std::move(reason)});
   member.is_draining = true;
+  has_pool_changed_ = true;
 }
 
 // ---- Waiting for nodes
@@ -416,12 +451,11 @@ void ClusterEngine::await_nodes() {
   const TimePoint begin = Clock::now();
   const bool continues =
       std::ranges::any_of(outstanding_, [&](const auto& entry) { return requests_.is_taken_over(entry.first.first); });
-  const auto others_may_come = continues ? Clock::duration(0) : Clock::duration(kOthersMayCome);
   const Interrupts interrupts(*this);  // nodes are given back then
   std::optional<TimePoint> first_came;
   std::optional<TimePoint> refused;
   std::string said;
-  while (awaits_nodes() || !outstanding_.empty()) {
+  while (members_.size() < first_ || !outstanding_.empty()) {
     take_provider_events();
     if (interrupts.signal() != 0) throw Interrupted("interrupted while nodes were awaited; they are given back");
     const TimePoint now = Clock::now();
@@ -430,7 +464,11 @@ void ClusterEngine::await_nodes() {
       throw EngineError(fmt::format("a node cannot be had: {}", refusal_));
     if (now - begin >= kWorkersHaveEnded) outstanding_.clear();
     if (!members_.empty() && !first_came) first_came = now;
-    if (first_came && !refused && now - *first_came >= others_may_come && outstanding_.empty()) break;
+    const std::vector<WaitingNodes> others = waiting();
+    const bool are_queued =
+        std::ranges::none_of(others, [](const WaitingNodes& nodes) { return nodes.reason.empty(); });
+    const auto others_come = continues ? Clock::duration(0) : are_queued ? kQueuedMayCome : kOthersCome;
+    if (first_came && !refused && now - *first_came >= others_come && outstanding_.empty()) break;
     turn(refused ? kSignalArrives : kLookPeriod);
     if (const std::string text = awaited_text(Clock::now() - begin); !text.empty() && text != said) {
       std::fprintf(stderr, "cadre: %s\n", text.c_str());
@@ -495,6 +533,7 @@ void ClusterEngine::take_provider_events() {
                               },
                               [this](const Refused& refused) {
                                 requests_.note(refused);
+                                if (requests_.contains(refused.request)) give_up_group(refused.request);
                                 cannot_have(refused.reason);
                               },
                               [this](const AgentEnded& ended) { agent_ended(ended); },
@@ -524,10 +563,18 @@ void ClusterEngine::agent_ended(const AgentEnded& ended) {
     if (!ended.is_certain && !options_.start.over_stdio && member.link->is_connected() && !member.is_draining)
       drain(member, {}, ended.reason);
   }
+  has_pool_changed_ = true;
   if (requests_.agent_ended(ended, was_there, !has_begun_, Clock::now())) return;
+  give_up_group(ended.request);
   cannot_have(has_begun_ ? fmt::format("agents have ended {} times before they connected, the last one: {}",
                                        requests_.failures(), text_of(ended))
                          : "an agent has ended: " + text_of(ended));
+}
+
+// Asks for no more nodes of a request's group, if they follow demand.
+void ClusterEngine::give_up_group(std::uint64_t request) {
+  const std::string& group = requests_.group_of(request);
+  if (follows_demand(group)) pool_.give_up(index_of(group));
 }
 
 // Without this node the others go on; without any, wait() says so.
@@ -538,7 +585,88 @@ void ClusterEngine::cannot_have(const std::string& reason) {
 
 void ClusterEngine::ask_again(TimePoint now) {
   if (no_node_comes(now)) return;  // unless the limit is extended
-  for (NodeRequest& request : requests_.take_replacements(now)) request_node(std::move(request));
+  for (NodeRequest& request : requests_.take_replacements(now)) {
+    has_pool_changed_ = true;
+    if (!follows_demand(request.group)) request_node(std::move(request));
+  }
+}
+
+// ---- Nodes on demand
+
+void ClusterEngine::set_demand(std::vector<Demand> demand) {
+  pool_.set_demand(std::move(demand));
+  has_pool_changed_ = true;
+}
+
+std::size_t ClusterEngine::index_of(const std::string& group) const {
+  const auto found = std::ranges::find(options_.requests, group, &NodeRequest::group);
+  return static_cast<std::size_t>(found - options_.requests.begin());
+}
+
+// Returns the nodes of each group, the latest of those without work first.
+std::vector<PoolNodes> ClusterEngine::pool_nodes() const {
+  std::map<std::string, PoolNodes> by_group;
+  for (const auto& [request, ordinal] : requests_.awaited(places())) ++by_group[requests_.group_of(request)].coming;
+  for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
+    const auto& [id, one] = *member;
+    PoolNodes& nodes = by_group[requests_.group_of(one.hello.request)];
+    if (one.is_draining) {
+      if (!one.workers.empty()) ++nodes.leaving;
+      continue;
+    }
+    ++nodes.there;
+    if (one.workers.empty()) nodes.idle.emplace_back(id, one.idle_since);
+  }
+  std::vector<PoolNodes> all;
+  for (const NodeRequest& request : options_.requests) {
+    all.push_back(std::move(by_group[request.group]));
+    all.back().coming += requests_.replacing(request.group);
+  }
+  return all;
+}
+
+// Asks for nodes that are needed, and gives back those that are not.
+void ClusterEngine::follow_demand(TimePoint now) {
+  if (!pool_.follows_demand() || no_node_comes(now)) return;
+  const bool is_due = has_pool_changed_ && (!pool_decided_ || now - *pool_decided_ >= kPoolPeriod);
+  if (!is_due && (!pool_.next() || *pool_.next() > now)) return;
+  has_pool_changed_ = false;
+  pool_decided_ = now;
+  const std::vector<PoolOrder> orders = pool_.decide(pool_nodes(), now);
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    withdraw(options_.requests[i].group, orders[i].withdraw);
+    if (orders[i].request > 0) {
+      NodeRequest more = options_.requests[i];
+      more.nodes = orders[i].request;
+      request_node(std::move(more));
+    }
+    for (const NodeId id : orders[i].give_back) {
+      Member& member = members_.at(id);
+      give_back(member, fmt::format("nothing has run there for {:.0f} s",
+                                    std::chrono::duration<double>(now - member.idle_since).count()));
+    }
+    if (orders[i] != PoolOrder()) has_pool_changed_ = true;
+  }
+}
+
+// Takes requested nodes of a group back, those first that were requested last.
+void ClusterEngine::withdraw(const std::string& group, std::int64_t nodes) {
+  if (nodes <= 0) return;
+  for (const Place& place : std::views::reverse(requests_.awaited(places()))) {
+    if (requests_.group_of(place.first) != group) continue;
+    requests_.withdraw(place);
+    provider_->release(place.first, place.second);
+    is_keeping_due_ = true;
+    if (--nodes == 0) return;
+  }
+}
+
+// Returns true if a node may still come.
+bool ClusterEngine::has_hope() const { return requests_.has_hope(places()) || pool_.may_ask(); }
+
+// Returns true if nothing runs, and what waits is not to have a node any more.
+bool ClusterEngine::is_stuck() const {
+  return !refusal_.empty() && workers_.empty() && (members_.empty() || pool_.has_demand()) && !has_hope();
 }
 
 // ---- Connections
@@ -665,7 +793,9 @@ ClusterEngine::Member& ClusterEngine::join(const Hello& hello) {
   is_keeping_due_ = true;
   requests_.agent_connected();
   Member& member = members_[id];
-  member.joined = Clock::now();
+  member.joined = member.idle_since = Clock::now();
+  has_pool_changed_ = true;
+  pool_.saw(index_of(requests_.group_of(hello.request)), hello.resources);
   if (!first_joined_) first_joined_ = member.joined;
   member.hello = hello;
   member.hello.token.clear();
@@ -700,6 +830,7 @@ void ClusterEngine::start(WorkerId worker, const WorkerSpec& spec) {
   }
   encode_start(worker, spec, bytes_);
   found->second.link->send(channel::Lane::control, bytes_);
+  if (found->second.workers.empty()) has_pool_changed_ = true;
   found->second.workers.insert(worker);
   workers_[worker] = spec.node;
 }
@@ -753,6 +884,10 @@ void ClusterEngine::take(Member& member, const Told& told) {
 void ClusterEngine::take(Member& member, Exited& exited) {
   if (member.workers.erase(exited.worker) == 0) return;
   workers_.erase(exited.worker);
+  if (member.workers.empty()) {
+    member.idle_since = Clock::now();
+    has_pool_changed_ = true;
+  }
   if (const auto fault = faults_.extract(exited.worker)) exited.exit.detail = fault.mapped();
   events_.emplace_back(std::move(exited));
 }
@@ -801,6 +936,7 @@ void ClusterEngine::take(Member& member, Draining& draining) {
 // Another node is asked for at once: it may be queued for a while.
 void ClusterEngine::drain(Member& member, std::optional<double> seconds_left, std::string reason) {
   member.is_draining = true;
+  has_pool_changed_ = true;
   if (member.is_announced) events_.emplace_back(NodeDraining{member.node.id, seconds_left, std::move(reason)});
   if (!is_leaving_) requests_.replace(member.place(), Clock::now());
 }
@@ -809,7 +945,7 @@ void ClusterEngine::drain(Member& member, std::optional<double> seconds_left, st
 
 void ClusterEngine::give_up(NodeId node, const std::string& reason) {
   const auto found = members_.find(node);
-  is_keeping_due_ = true;
+  is_keeping_due_ = has_pool_changed_ = true;
   for (const WorkerId worker : found->second.workers) {
     workers_.erase(worker);
     faults_.erase(worker);
@@ -849,7 +985,14 @@ std::optional<ClusterEngine::TimePoint> ClusterEngine::next_deadline() const {
     consider(given_up_at(member));
   }
   for (const auto& [descriptor, visitor] : visitors_) consider(visitor.until);
-  if (!no_node_comes(Clock::now())) consider(requests_.next_replacement());
+  if (stuck_since_) consider(*stuck_since_ + kStuck);
+  if (!no_node_comes(Clock::now())) {
+    consider(requests_.next_replacement());
+    if (has_begun_ && !is_leaving_ && pool_.follows_demand()) {
+      consider(pool_.next());
+      if (has_pool_changed_) consider(pool_decided_ ? *pool_decided_ + kPoolPeriod : Clock::now());
+    }
+  }
   if (has_begun_ && !is_leaving_) {
     for (const auto& [id, member] : members_) consider(next_drain_step(member));
     consider(closing_at());
@@ -933,6 +1076,7 @@ void ClusterEngine::handle_time(TimePoint now) {
   if (!is_leaving_) {
     ask_again(now);
     if (has_begun_) drain_in_time(now);
+    if (has_begun_) follow_demand(now);
   }
   std::vector<std::pair<NodeId, std::string>> lost;
   for (const auto& [id, member] : members_) {
@@ -982,7 +1126,8 @@ void ClusterEngine::turn(std::optional<std::chrono::nanoseconds> timeout) {
   if (file_peer_ != nullptr) file_peer_->send_more();
   flush();
   if (const auto deadline = next_deadline()) {
-    const std::chrono::nanoseconds left = std::max<std::chrono::nanoseconds>(*deadline - Clock::now(), 0ns);
+    const TimePoint now = Clock::now();
+    const std::chrono::nanoseconds left = *deadline > now ? *deadline - now : 0ns;
     timeout = timeout ? std::min(*timeout, left) : left;
   }
   wait_for_arrivals(timeout);
@@ -994,8 +1139,16 @@ std::vector<Event> ClusterEngine::wait(std::optional<std::chrono::nanoseconds> t
   const auto end = timeout ? std::optional(Clock::now() + *timeout) : std::nullopt;
   do {
     // Before it waits: nothing would end that.
-    if (events_.empty() && members_.empty() && !requests_.has_replacements() && !refusal_.empty() && closing_.empty())
-      throw EngineError(fmt::format("all nodes are gone, and none can be had any more: {}", refusal_));
+    if (events_.empty() && closing_.empty() && is_stuck()) {
+      if (members_.empty())
+        throw EngineError(fmt::format("all nodes are gone, and none can be had any more: {}", refusal_));
+      if (stuck_since_ && Clock::now() - *stuck_since_ >= kStuck)  // the demand may be one of before
+        throw EngineError(fmt::format(
+            "what waits has no room on the nodes that are there, and no other one can be had: {}", refusal_));
+      if (!stuck_since_) stuck_since_ = Clock::now();
+    } else {
+      stuck_since_.reset();
+    }
     const auto left = end ? std::optional<std::chrono::nanoseconds>(*end - Clock::now()) : std::nullopt;
     turn(events_.empty() ? left : std::optional(0ns));
   } while (events_.empty() && !std::exchange(woken_, false) && (!end || Clock::now() < *end));

@@ -25,15 +25,25 @@
 #include "engine/cluster/kept_nodes.h"
 #include "engine/cluster/messages.h"
 #include "engine/cluster/node_requests.h"
+#include "engine/cluster/pool.h"
 #include "engine/cluster/provider.h"
 #include "engine/cluster/stdio.h"
 #include "engine/engine.h"
 
 namespace cadre::engine::cluster {
 
+// A group that has more nodes while there is work for them.
+struct OnDemand {
+  std::int64_t least = 0;                         // nodes that are there always
+  std::chrono::steady_clock::duration linger{0};  // how long another one may have nothing to do
+};
+
 struct ClusterOptions {
   std::vector<NodeRequest> requests = {};  // their ids are assigned by the engine
-  AgentStart start = {};                   // without the agent's settings
+  // Those of the requests that ask for the most nodes that their groups may have, by the groups' names, which no other
+  // request has. For them, and at least one node of the first request at the beginning: see Pool.
+  std::map<std::string, OnDemand> on_demand = {};
+  AgentStart start = {};  // without the agent's settings
   // IP addresses of this machine by which nodes reach it. Empty: all but those of the loopback device.
   std::vector<std::string> addresses = {};
   // How long a node may be cut off before it is given up. At least 25 s: its agent ends its workers after 20.
@@ -62,15 +72,17 @@ class FilePeer {
 // Used by one thread at a time. Gives all nodes back when destroyed, which ends what runs there.
 class ClusterEngine final : public Engine {
  public:
-  // Requests the nodes, waits until one is there, and a second longer for others; those that come later join, and one
-  // whose agent ends is requested again. Nodes of an earlier process are awaited for as long as they may run its
-  // workers, at most 25 s. Says on standard error what it waits for. Throws EngineError if the provider refuses, or if
-  // an agent ends before any has connected, and Interrupted after a signal to end (engine/interrupts.h); nodes are
-  // given back then.
+  // Requests the nodes and waits until one is there; then for others, ten seconds, but only one if all of those wait in
+  // a queue. Those that come later join, and one whose agent ends is requested again. Nodes of an earlier process are
+  // awaited for as long as they may run its workers, at most 25 s. Says on standard error what it waits for. Throws
+  // EngineError if the provider refuses, or if an agent ends before any has connected, and Interrupted after a signal
+  // to end (engine/interrupts.h); nodes are given back then.
   ClusterEngine(std::unique_ptr<Provider> provider, ClusterOptions options);
   ~ClusterEngine() override;
 
   std::vector<Node> nodes() const override;
+  bool follows_demand() const override { return pool_.follows_demand(); }
+  void set_demand(std::vector<Demand> demand) override;
   Resources resources() const override;
   void start(WorkerId worker, const WorkerSpec& spec) override;
   void answer(WorkerId worker, const channel::Answer& answer) override;
@@ -87,7 +99,7 @@ class ClusterEngine final : public Engine {
   double wall_seconds() const override;
   Clock::duration stopped() const override { return pulse_.stopped(); }
 
-  // Returns true if more nodes were requested than are there.
+  // Returns true if there may be more nodes than are there.
   bool awaits_nodes() const { return members_.size() < wanted_; }
 
   // Reserve all nodes for a run; claim() returns false if another one has them. Any thread.
@@ -130,6 +142,7 @@ class ClusterEngine final : public Engine {
     std::unique_ptr<channel::Link> link;
     std::set<WorkerId> workers = {};  // those that have not ended
     TimePoint joined = {};
+    TimePoint idle_since = {};                                    // unless it has workers
     bool has_ended = false;                                       // true: the provider says so
     bool is_end_certain = false;                                  // see AgentEnded
     bool is_draining = false;                                     // true: it leaves when no worker is left
@@ -174,6 +187,16 @@ class ClusterEngine final : public Engine {
   void agent_ended(const AgentEnded& ended);
   void cannot_have(const std::string& reason);
   void ask_again(TimePoint now);
+  std::set<Place> places() const;
+  bool has_hope() const;
+  bool follows_demand(const std::string& group) const { return options_.on_demand.contains(group); }
+  std::size_t index_of(const std::string& group) const;
+  std::vector<PoolNodes> pool_nodes() const;
+  void follow_demand(TimePoint now);
+  void give_back(Member& member, std::string reason);
+  void withdraw(const std::string& group, std::int64_t nodes);
+  void give_up_group(std::uint64_t request);
+  bool is_stuck() const;
   void accept_visitors();
   void accept_started_agents();
   void refuse_started_agent(const Visitor& visitor, const std::string& reason);
@@ -242,7 +265,12 @@ class ClusterEngine final : public Engine {
   std::filesystem::path kept_in_ = {};
   bool is_keeping_due_ = false;
   bool has_said_it_keeps_nothing_ = false;
-  std::size_t wanted_ = 0;    // nodes
+  std::size_t wanted_ = 0;  // nodes, at most
+  std::size_t first_ = 0;   // those of them that are requested at the beginning
+  Pool pool_ = {};
+  bool has_pool_changed_ = true;  // true: what the pool decides on, since it has
+  std::optional<TimePoint> pool_decided_ = {};
+  std::optional<TimePoint> stuck_since_ = {};
   std::string refusal_ = {};  // why a node will not come
   bool has_begun_ = false;    // true: there was a node
   std::optional<TimePoint> first_joined_ = {};

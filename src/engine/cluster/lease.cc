@@ -27,6 +27,7 @@ Lease::~Lease() {
   } catch (const Error& error) {
     std::fprintf(stderr, "cadre: workers are left to their nodes: %s\n", error.what());
   }
+  nodes_.set_demand({});
   nodes_.keep_in({});
   nodes_.use_nodes_that_see({});
   nodes_.release();

@@ -60,7 +60,31 @@ std::vector<WaitingNodes> NodeRequests::waiting(const std::set<Place>& there) co
   return waiting;
 }
 
+std::vector<NodeRequests::Place> NodeRequests::awaited(const std::set<Place>& there) const {
+  std::vector<Place> awaited;
+  for (const auto& [request, gone] : kept()) {
+    for (std::int64_t ordinal = 0; ordinal < request.nodes; ++ordinal) {
+      if (!gone.contains(ordinal) && !there.contains({request.id, ordinal})) awaited.emplace_back(request.id, ordinal);
+    }
+  }
+  return awaited;
+}
+
+std::int64_t NodeRequests::replacing(const std::string& group) const {
+  std::int64_t nodes = 0;
+  for (const Replacement& replacement : replacements_) {
+    if (replacement.request.group == group) nodes += replacement.request.nodes;
+  }
+  return nodes;
+}
+
+bool NodeRequests::has_hope(const std::set<Place>& there) const {
+  return has_replacements() ||
+         std::ranges::any_of(awaited(there), [this](const Place& place) { return !refused_.contains(place.first); });
+}
+
 void NodeRequests::note(const Refused& refused) {
+  refused_.insert(refused.request);
   queued_[refused.request] = {refused.request, "refused: " + refused.reason};
 }
 
@@ -105,6 +129,11 @@ void NodeRequests::replace(const Place& place, TimePoint now) {
 
 void NodeRequests::forget(const Place& place) {
   if (contains(place.first)) gone_[place.first].insert(place.second);
+}
+
+void NodeRequests::withdraw(const Place& place) {
+  forget(place);
+  surplus_.insert(place);
 }
 
 // Counts a node, or all of a request, as gone; returns a request for those that did not count as such before.

@@ -36,8 +36,16 @@ class NodeRequests {
   bool is_surplus(const Place& place) const { return surplus_.contains(place); }
   // Returns those that have nodes, or wait for them, as kept for another process.
   std::vector<KeptRequest> kept() const;
-  // Returns what is still to come while these nodes are there.
+  // Return what is still to come while these nodes are there: the nodes, the latest last, without those that are only
+  // to be asked for again; and in words.
+  std::vector<Place> awaited(const std::set<Place>& there) const;
   std::vector<WaitingNodes> waiting(const std::set<Place>& there) const;
+
+  const std::string& group_of(std::uint64_t request) const { return requests_.at(request).group; }
+  // Returns how many nodes of a group are to be asked for again later.
+  std::int64_t replacing(const std::string& group) const;
+  // Returns true if a node may still come while these are there.
+  bool has_hope(const std::set<Place>& there) const;
 
   // Take in what the provider says of a request.
   void note(const Queued& queued) { queued_[queued.request] = queued; }
@@ -56,6 +64,8 @@ class NodeRequests {
   void replace(const Place& place, TimePoint now);
   // Does not ask for a node again when it is gone.
   void forget(const Place& place);
+  // Nobody needs a node that has not come yet.
+  void withdraw(const Place& place);
 
   bool has_replacements() const { return !replacements_.empty(); }
   std::optional<TimePoint> next_replacement() const;
@@ -77,7 +87,8 @@ class NodeRequests {
   std::map<std::uint64_t, std::set<std::int64_t>> gone_ = {};  // nodes that are gone, or drain
   std::set<std::uint64_t> taken_over_ = {};
   std::set<Place> surplus_ = {};
-  std::map<std::uint64_t, Queued> queued_ = {};                     // the last of each request
+  std::map<std::uint64_t, Queued> queued_ = {};  // the last of each request
+  std::set<std::uint64_t> refused_ = {};
   std::map<Place, std::optional<TimePoint>> ends_ = {};             // of single nodes
   std::map<std::uint64_t, std::optional<TimePoint>> all_end_ = {};  // of all nodes of a request
   std::vector<Replacement> replacements_ = {};

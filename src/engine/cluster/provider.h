@@ -32,6 +32,9 @@ struct NodeRequest {
   bool operator==(const NodeRequest&) const = default;
 };
 
+// Label that a node has, with its group as the value, unless the program says another one.
+inline constexpr const char* group_label = "group";
+
 // The program that runs on each node. Variables that all agents of a request share; a node's own number among them is
 // added by what starts it (ordinal.h).
 struct AgentStart {

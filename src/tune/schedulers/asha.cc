@@ -81,6 +81,7 @@ class AshaScheduler final : public Scheduler {
   void on_trial_add(const TrialView& trial) override;
   Decision on_result(const TrialView& trial, const Metrics& result, const Population& population) override;
   Decision on_trial_end(const TrialView& trial, const Population& population) override;
+  bool may_run(TrialIndex trial) const override;
   std::optional<TrialIndex> choose(const Candidates& candidates, const Population& population) override;
   Value save() const override;
   void load(const Value& state) override;
@@ -272,6 +273,20 @@ void AshaScheduler::leave(TrialIndex trial) {
       {member.score, trial});
   member.waits_at = kNone;
   free_.insert(trial);
+}
+
+bool AshaScheduler::may_run(TrialIndex trial) const {
+  if (!settings_.promote || free_.contains(trial)) return true;
+  struct One final : Candidates {
+    explicit One(TrialIndex one) : trial(one) {}
+    bool contains(TrialIndex other) const override { return other == trial; }
+    std::optional<TrialIndex> next(TrialIndex from) const override {
+      return from <= trial ? std::optional(trial) : std::nullopt;
+    }
+    TrialIndex trial;
+  };
+  const One one(trial);
+  return best_promotable(&one).has_value();
 }
 
 std::optional<TrialIndex> AshaScheduler::choose(const Candidates& candidates, const Population&) {

@@ -38,6 +38,7 @@ class HyperBand final : public Scheduler {
   void on_trial_add(const TrialView& trial) override;
   Decision on_result(const TrialView& trial, const Metrics& result, const Population& population) override;
   Decision on_trial_end(const TrialView& trial, const Population& population) override;
+  bool may_run(TrialIndex trial) const override;
   std::optional<TrialIndex> choose(const Candidates& candidates, const Population& population) override;
   Value save() const override { return to_stored(state_); }
   void load(const Value& state) override;
@@ -66,6 +67,9 @@ class HyperBand final : public Scheduler {
 
   Bracket next_bracket() const;
   Bracket& bracket_of(TrialIndex trial) {
+    return state_.brackets.at(static_cast<std::size_t>(state_.bracket_of.at(trial)));
+  }
+  const Bracket& bracket_of(TrialIndex trial) const {
     return state_.brackets.at(static_cast<std::size_t>(state_.bracket_of.at(trial)));
   }
   double milestone(const Bracket& bracket) const;
@@ -168,15 +172,17 @@ void HyperBand::halve(Bracket& bracket, std::optional<TrialIndex> reporter, Deci
   std::erase_if(bracket.waiting, [&](const auto& place) { return is_last || place.second.time < next; });
 }
 
+bool HyperBand::may_run(TrialIndex trial) const { return !bracket_of(trial).waiting.contains(trial); }
+
 // Prefers trials that have come farther: their processes hold memory.
 std::optional<TrialIndex> HyperBand::choose(const Candidates& candidates, const Population&) {
   std::optional<TrialIndex> best;
   std::int64_t most = -1;
   for (const TrialIndex trial : candidates) {
-    const Bracket& bracket = bracket_of(trial);
-    if (bracket.waiting.contains(trial) || bracket.done <= most) continue;
+    const std::int64_t done = bracket_of(trial).done;
+    if (!may_run(trial) || done <= most) continue;
     best = trial;
-    most = bracket.done;
+    most = done;
   }
   return best;
 }

@@ -30,6 +30,7 @@ class PbtScheduler final : public Scheduler {
   Decision on_trial_end(const TrialView& trial, const Population& population) override;
   Decision on_deadline(std::int64_t number, const Population& population) override;
   Decision on_controller_start(const Population& population) override;
+  bool may_run(TrialIndex trial) const override;
   std::optional<TrialIndex> choose(const Candidates& candidates, const Population& population) override;
   Value save() const override;
   void load(const Value& state) override;
@@ -391,11 +392,15 @@ Explored PbtScheduler::config_for(const Replacement& replacement, const Populati
   }
 }
 
+bool PbtScheduler::may_run(TrialIndex trial) const {
+  return !settings_.synch || state_.members.at(trial).last_train_time < state_.next_sync;
+}
+
 std::optional<TrialIndex> PbtScheduler::choose(const Candidates& candidates, const Population&) {
   std::optional<TrialIndex> least;
   for (const TrialIndex candidate : candidates) {
+    if (!may_run(candidate)) continue;
     const double time = state_.members.at(candidate).last_train_time;
-    if (settings_.synch && time >= state_.next_sync) continue;
     if (!least || time < state_.members.at(*least).last_train_time) least = candidate;
   }
   return least;

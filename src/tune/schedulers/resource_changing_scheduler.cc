@@ -94,6 +94,7 @@ class ResourceChanger final : public Scheduler {
   Decision on_controller_start(const Population& population) override {
     return inner_->on_controller_start(population);
   }
+  bool may_run(TrialIndex trial) const override { return inner_->may_run(trial); }
   std::optional<TrialIndex> choose(const Candidates& candidates, const Population& population) override {
     return inner_->choose(candidates, population);
   }

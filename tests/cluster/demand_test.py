@@ -1,0 +1,138 @@
+"""Nodes that are there while something waits for them: the queue of a real Slurm shows which, and when."""
+
+import json
+import os
+import pathlib
+import re
+import threading
+import time
+import unittest
+
+import rig
+
+BIN = pathlib.Path(os.environ["CADRE_BIN"])
+DEADLINE_S = 120
+LINGER_S = 2
+SLACK_S = 6  # for Slurm to end a job, on a slow machine
+
+
+class DemandTest(unittest.TestCase):
+    def setUp(self):
+        self.cluster = self.enterContext(rig.Rig(nodes=2))
+        self.storage = self.cluster.directory / "experiments"
+        self.storage.mkdir()
+        self.queue = []  # moments, and the jobs' states by group then
+        self._ends = threading.Event()
+        self._watcher = threading.Thread(target=self._watch)
+        self._watcher.start()
+        self.addCleanup(self._watcher.join)
+        self.addCleanup(self._ends.set)
+
+    def _watch(self):
+        while not self._ends.wait(0.1):
+            done = self.cluster.run("ctl", ["squeue", "--noheader", "--format=%k %T"], check=False)
+            self.queue.append((time.time(), sorted(done.stdout.splitlines())))
+
+    def jobs(self):
+        done = self.cluster.run("ctl", ["squeue", "--noheader", "--states=all", "--format=%T"], check=False)
+        return [state for state in done.stdout.split() if state in ("PENDING", "RUNNING")]
+
+    def most_jobs(self):
+        return max(len(jobs) for _, jobs in self.queue)
+
+    def cluster_file(self, groups, **members):
+        file = self.cluster.directory / "cluster.json"
+        # Three of a node's four CPUs: no other job is there.
+        groups = [{"cpus": 3, "linger": LINGER_S} | group for group in groups]
+        file.write_text(json.dumps({"engine": "slurm", "groups": groups} | members), encoding="utf-8")
+        return str(file)
+
+    def start(self, *command, groups):
+        return rig.start_for(self, self.cluster, [str(part) for part in command], CADRE_CLUSTER=self.cluster_file(groups))
+
+    def finish(self, process, code=0):
+        output, errors = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual(process.returncode, code, errors + output)
+        rig.wait_until(lambda: not self.jobs(), "the queue is empty", DEADLINE_S)
+        return output + errors
+
+    def nodes(self, experiment):
+        return json.loads(self.cluster.run("ctl", [BIN / "cadre", "nodes", experiment, "--json"]).stdout)["nodes"]
+
+
+class TrialsTest(DemandTest):
+    def test_a_population_gets_the_nodes_that_it_needs_and_they_go_when_the_last_trials_need_fewer(self):
+        process = self.start(BIN / "population_tool", self.storage, 5, 40, 100,
+                             groups=[{"name": "trials", "nodes": 2, "min_nodes": 0}])
+        output = self.finish(process)
+        results = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+        self.assertEqual([trial["done"] for trial in results], [40] * 5)
+        self.assertEqual({trial["host"] for trial in results}, {"n1", "n2"})
+        self.assertEqual(self.most_jobs(), 2)
+
+    def test_a_single_trial_gets_one(self):
+        process = self.start(BIN / "population_tool", self.storage, 1, 40, 100,
+                             groups=[{"name": "trials", "nodes": 2, "min_nodes": 0}])
+        self.finish(process)
+        self.assertEqual(self.most_jobs(), 1)
+
+
+class ValidationTest(DemandTest):
+    groups = [{"name": "training", "nodes": 1}, {"name": "validators", "nodes": 1, "min_nodes": 0}]
+
+    def validated(self):
+        """Returns what validations say: host, begin, end, step."""
+        file = self.storage / "validated"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [(host, float(begin), float(end), int(step)) for host, begin, end, step in map(str.split, lines)]
+
+    def start_training(self, steps, every, validation_ms, workers="1", groups=None):
+        return self.start(BIN / "validating_tool", self.storage, workers, steps, 100, every, validation_ms,
+                          groups=groups or self.groups)
+
+    def test_validators_have_a_node_while_there_is_something_to_validate(self):
+        process = self.start_training(steps=150, every=70, validation_ms=500)
+        self.finish(process)
+        first, second = self.validated()
+        self.assertEqual((first[3], second[3]), (70, 140))
+        nodes = self.nodes(self.storage / "run")
+        self.assertEqual([node["node"] for node in nodes], [1, 2, 3])  # training, and one for each validation
+        self.assertNotIn(nodes[0]["name"], (first[0], second[0]))
+        self.assertRegex(nodes[1]["reason"], r"nothing has run there for 2 s")
+        alone = [moment for moment, jobs in self.queue if first[2] < moment < second[1] and len(jobs) == 1]
+        self.assertTrue(alone, "the node was never given back")
+        self.assertLess(alone[0] - first[2], LINGER_S + SLACK_S)
+        self.assertEqual([len(jobs) for moment, jobs in self.queue if moment < first[1] - 5 and len(jobs) > 1], [])
+
+    def test_a_validation_whose_node_dies_is_tried_again_on_another(self):
+        process = self.start_training(steps=40, every=20, validation_ms=3000)
+        rig.wait_until(lambda: (self.storage / "run" / "experiment.db").exists(), "the run has begun", DEADLINE_S)
+        [victim] = rig.wait_until(lambda: [node["name"] for node in self.nodes(self.storage / "run") if node["validations"]],
+                                  "something is validated", DEADLINE_S)
+        self.assertEqual(self.cluster.kill("validating_tool", node=victim), 1)  # the agent
+        self.finish(process)
+        self.assertEqual(sorted(step for _, _, _, step in self.validated()), [20, 40])
+        self.assertEqual(len([node for node in self.nodes(self.storage / "run") if node["state"] == "lost"]), 1)
+
+    def test_validators_that_cannot_be_had_end_the_run_with_the_reason_when_it_has_trained(self):
+        groups = [self.groups[0], self.groups[1] | {"options": {"partition": "none"}}]
+        said = self.finish(self.start_training(steps=20, every=10, validation_ms=100, groups=groups), code=1)
+        self.assertIn("a node cannot be had any more", said)
+        self.assertIn("no other one can be had", said)
+        self.assertIn("partition", said)
+        # Where they can be had, it goes on with what waits.
+        self.finish(self.start_training(steps=20, every=10, validation_ms=100))
+        self.assertEqual(sorted(step for _, _, _, step in self.validated()), [10, 20])
+
+    def test_a_run_with_a_range_of_workers_grows_with_its_nodes(self):
+        groups = [{"name": "training", "nodes": 2, "min_nodes": 1, "cpus": 3}]
+        process = self.start(BIN / "validating_tool", self.storage, "1-6", 60, 100, 1000, 100, groups=groups)
+        self.finish(process)
+        sizes = re.findall(r"rank 0 of (\d)", (self.storage / "run" / "rank_0" / "stdout").read_text())
+        cpus = min(3, len(os.sched_getaffinity(0)))  # of a node
+        self.assertEqual(sizes, [str(cpus), str(2 * cpus)])
+
+
+if __name__ == "__main__":
+    rig.skip_unless_there()
+    unittest.main()
