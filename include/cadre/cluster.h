@@ -25,6 +25,9 @@ struct NodeGroup {
   /// there is something to validate. A program begins with at least one node of the first group. Not with the option
   /// "strategy".
   std::optional<std::int64_t> min_nodes = {};
+  /// Kind of GPUs that its nodes have, as in Resources::accelerator_type, for nodes on demand: what waits for another
+  /// kind asks for none of them. Default: unknown until there was a node; with "ray" the option of that name.
+  std::string accelerator_type = {};
   /// How long a node beyond `min_nodes` may have nothing to do before it is given back; at most a day.
   std::chrono::duration<double> linger = std::chrono::minutes(1);
   /// CPUs that each node must have for this experiment. Default, 0: what the engine gives; with "ray" all of a node.

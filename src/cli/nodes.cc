@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "cli/output.h"
 #include "cli/training_run.h"
 #include "engine/cluster/kept_nodes.h"
+#include "engine/cluster/provider.h"
 #include "store/experiment_reader.h"
 
 namespace cadre::cli {
@@ -153,10 +155,17 @@ std::string validated_text(const NodeHistory& history) {
   return text;
 }
 
-// Returns "zone=eu, memory=64": labels, and resources of other kinds.
+std::string group_of(const NodeHistory& history) {
+  const auto label = history.node.resources.labels.find(engine::cluster::group_label);
+  return label == history.node.resources.labels.end() ? "" : label->second;
+}
+
+// Returns "zone=eu, memory=64": labels but that of its group, and resources of other kinds.
 std::string others_text(const Resources& resources) {
   Dict all;
-  for (const auto& [name, value] : resources.labels) all.emplace_back(name, value);
+  for (const auto& [name, value] : resources.labels) {
+    if (name != engine::cluster::group_label) all.emplace_back(name, value);
+  }
   for (const auto& [name, amount] : resources.custom) all.emplace_back(name, amount);
   return values_text(all);
 }
@@ -184,6 +193,9 @@ Table table_of(const Nodes& nodes, const std::vector<NodeHistory>& chosen) {
     add("session", 3, true, [](const NodeHistory& history) { return std::to_string(history.session); });
   add("node", 0, true, [](const NodeHistory& history) { return std::to_string(history.node.id); });
   add("name", 0, false, [](const NodeHistory& history) { return history.node.name; });
+  std::set<std::string> groups;
+  for (const NodeHistory& history : chosen) groups.insert(group_of(history));
+  if (groups.size() > 1) add("group", 1, false, [](const NodeHistory& history) { return shown(group_of(history)); });
   add("state", 0, false, [](const NodeHistory& history) { return history.state(); });
   for (std::size_t i = 0; i < chosen.size(); ++i) table.columns.back().cells[i].style = style_of(chosen[i]);
   add("CPUs", 2, true, [](const NodeHistory& history) { return fmt::format("{:g}", history.node.resources.cpus); });

@@ -269,9 +269,8 @@ std::optional<std::vector<Place>> Cluster::place_apart(const std::vector<Resourc
 }
 
 // Returns the node with room that is used least, among those the one with the most free.
-std::optional<NodeId> Cluster::emptiest_node(const Resources& wanted,
-                                                     const std::map<NodeId, std::int64_t>& uses,
-                                                     bool strict) const {
+std::optional<NodeId> Cluster::emptiest_node(const Resources& wanted, const std::map<NodeId, std::int64_t>& uses,
+                                             bool strict) const {
   const auto is_unused = [&](NodeId id) { return !uses.contains(id); };
   std::optional<NodeId> emptiest;
   const Shape* shape_of_emptiest = nullptr;

@@ -126,13 +126,13 @@ class Cluster {
   std::optional<std::vector<Place>> place_on_one(const std::vector<Resources>& bundles);
   std::optional<std::vector<Place>> place_on_few(const std::vector<Resources>& bundles);
   std::optional<std::vector<Place>> place_apart(const std::vector<Resources>& bundles, bool strict);
-  std::optional<NodeId> emptiest_node(const Resources& wanted,
-                                              const std::map<NodeId, std::int64_t>& uses, bool strict) const;
+  std::optional<NodeId> emptiest_node(const Resources& wanted, const std::map<NodeId, std::int64_t>& uses,
+                                      bool strict) const;
   void give_back(const std::vector<Resources>& bundles, const std::vector<std::optional<Place>>& places);
 
   bool may_change_ = false;
   std::map<NodeId, MemberNode> nodes_;
-  Amounts total_;                                    // of all nodes
+  Amounts total_;                            // of all nodes
   std::map<Shape, std::set<NodeId>> index_;  // of ready nodes, the fullest first
   std::map<Resources, Kind, ByValue> kinds_;
   std::int64_t kinds_so_far_ = 0;

@@ -9,8 +9,8 @@
 
 namespace cadre::resources {
 
-// Numbers are assigned by an engine in the order in which nodes join, and never reused. An engine on one machine has one
-// node, 0.
+// Numbers are assigned by an engine in the order in which nodes join, and never reused. An engine on one machine has
+// one node, 0.
 using NodeId = std::uint32_t;
 struct Node {
   NodeId id = 0;

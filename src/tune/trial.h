@@ -96,7 +96,7 @@ struct Trial {
   std::optional<Needs> changed = {};   // instead of them, by the scheduler: of its worker, or of its next one
   bool untold = false;                 // true: its worker does not know yet what it has
   std::optional<Resources> held = {};  // acquired; empty: none
-  resources::NodeId node = 0;             // of its worker, or of its last one
+  resources::NodeId node = 0;          // of its worker, or of its last one
   resources::Gpus gpus = {};           // used by its worker, also before it was parked
   std::int64_t parked_since = 0;       // the experiment's count of pauses when the worker was parked; 0: not parked
   std::optional<checkpoint::CheckpointId> started_from = {};  // reference held while the worker lives

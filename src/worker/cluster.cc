@@ -27,6 +27,7 @@
 #include "engine/cluster/slurm.h"
 #include "engine/cluster/slurm_jobs.h"
 #include "engine/cluster/slurm_steps.h"
+#include "resources/gpu_kinds.h"
 #include "resources/machine_labels.h"
 
 namespace cadre::worker {
@@ -124,6 +125,12 @@ NodeRequest to_request(const NodeGroup& group, const EngineKind& kind) {
           .options = group.options};
 }
 
+std::string accelerator_type_of(const ClusterConfig& cluster, const NodeGroup& group) {
+  const auto option = group.options.find("accelerator_type");
+  const bool is_option_of_ray = cluster.engine == kRay && option != group.options.end();
+  return group.accelerator_type.empty() && is_option_of_ray ? option->second : group.accelerator_type;
+}
+
 bool is_on_demand(const NodeGroup& group, const NodeRequest& request) {
   return group.min_nodes && *group.min_nodes < request.nodes;
 }
@@ -142,6 +149,11 @@ void add_faults_of_groups(const ClusterConfig& cluster, std::vector<std::string>
       add(fmt::format("the name is that of a label, too: {}", fault));
     if (!(group.linger.count() >= 0 && group.linger <= kMostWait))
       add(fmt::format("linger is {:g} s; it must be from 0 to {} s, a day", group.linger.count(), kMostWait.count()));
+    if (const std::string fault =
+            resources::fault_of_kinds({.gpus = static_cast<double>(std::max<std::int64_t>(group.gpus, 1)),
+                                       .accelerator_type = group.accelerator_type});
+        !fault.empty())
+      add("accelerator_type: " + fault);
     if (!group.min_nodes || kind == nullptr) continue;
     const NodeRequest request = to_request(group, *kind);
     if (*group.min_nodes < 0 || *group.min_nodes > request.nodes)
@@ -295,6 +307,7 @@ std::unique_ptr<engine::cluster::ClusterEngine> make_cluster(const ClusterConfig
     if (is_on_demand(group, request))
       options.on_demand[group.name] = {
           .least = *group.min_nodes,
+          .accelerator_type = accelerator_type_of(cluster, group),
           .linger = std::chrono::duration_cast<std::chrono::steady_clock::duration>(group.linger)};
   }
   return std::make_unique<engine::cluster::ClusterEngine>(std::move(made.provider), std::move(options));

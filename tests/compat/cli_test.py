@@ -559,6 +559,16 @@ class CliTest(unittest.TestCase):
         subprocess.run([BIN / command[0], *command[1:]], env=environment, stdout=subprocess.DEVNULL, check=True, timeout=60,
                        cwd=self.storage)
 
+    def test_groups_of_nodes_are_a_column_if_there_are_several(self):
+        file = self.storage / "groups.json"
+        groups = [{"name": "first", "nodes": 1}, {"name": "second", "nodes": 1}]
+        file.write_text(json.dumps({"engine": "processes", "groups": groups}))
+        self.addCleanup(file.unlink)
+        subprocess.run([BIN / "population_tool", self.storage / "groups", "4", "5", "1"], stdout=subprocess.DEVNULL, check=True,
+                       timeout=60, env=os.environ | {"CADRE_CLUSTER": str(file)})
+        self.addCleanup(shutil.rmtree, self.storage / "groups")
+        self.assertRegex(cadre("nodes", self.storage / "groups" / "population"), r"group .*(.*\n)+.* (first|second) ")
+
     def test_nodes_of_a_training_run_are_shown(self):
         self.run_on_two_nodes("training_run_tool", self.storage / "trained")
         self.addCleanup(shutil.rmtree, self.storage / "trained")

@@ -51,14 +51,15 @@ using test_support::Driver;
 
 TunerOptions fifo(std::int64_t trials) { return {.param_space = {}, .tune_config = {.num_samples = trials}}; }
 
-TunerOptions pbt(std::int64_t trials) {
+TunerOptions pbt(std::int64_t trials, bool synch = false) {
   return {.param_space = {{"lr", uniform(0, 1)}},
           .tune_config = {.num_samples = trials,
                           .scheduler = PopulationBasedTraining{.time_attr = "training_iteration",
                                                                .metric = "score",
                                                                .perturbation_interval = 2,
                                                                .hyperparam_mutations = {{"lr", uniform(0, 1)}},
-                                                               .quantile_fraction = 0.5}}};
+                                                               .quantile_fraction = 0.5,
+                                                               .synch = synch}}};
 }
 
 Metrics at(std::int64_t iteration, double score) { return {{"training_iteration", iteration}, {"score", score}}; }
@@ -100,6 +101,37 @@ TEST(Experiment, TrialsRunOnTheNodesThatHaveRoom) {
   EXPECT_EQ(driver.all<Launch>()[1]->machine, (Resources{.cpus = 2}));
   EXPECT_THAT(driver.feed(NodeJoined{{.id = 7, .name = "c", .resources = {.cpus = 1}}}), ElementsAre("launch 3"));
   EXPECT_THAT(nodes_of_launches(driver), ElementsAre(7));
+}
+
+// ---- What waits for nodes
+
+using Demands = std::vector<engine::Demand>;
+
+TEST(Experiment, TrialsWithoutRoomAreDemand) {
+  Driver driver(fifo(5), {{.cpus = 1}, {.cpus = 1}});
+  EXPECT_EQ(driver.experiment().demand(), (Demands{{{.cpus = 1}, 3}}));
+  driver.feed(NodeJoined{{.id = 7, .name = "c", .resources = {.cpus = 2}}});
+  EXPECT_EQ(driver.experiment().demand(), (Demands{{{.cpus = 1}, 1}}));
+  driver.feed(FunctionReturned{0, 1});
+  EXPECT_THAT(driver.experiment().demand(), IsEmpty());
+  driver.feed(WorkerEnded{1, 1, kNodeLost});
+  EXPECT_EQ(driver.experiment().demand(), (Demands{{{.cpus = 1}, 1}}));
+  driver.feed(ExperimentInterrupted{});
+  EXPECT_THAT(driver.experiment().demand(), IsEmpty());
+}
+
+TEST(Experiment, AsManyTrialsAreDemandAsMayRunAtOnce) {
+  TunerOptions options = fifo(100);
+  options.tune_config.max_concurrent_trials = 3;
+  Driver driver(options, {{.cpus = 1}});
+  EXPECT_EQ(driver.experiment().demand(), (Demands{{{.cpus = 1}, 2}}));
+}
+
+TEST(Experiment, TrialsThatWaitForOthersAreNoDemand) {
+  Driver driver(pbt(3, true), {{.cpus = 1}});
+  EXPECT_EQ(driver.experiment().demand(), (Demands{{{.cpus = 1}, 2}}));
+  driver.report(0, at(2, 0.1), ".reporting_1");  // waits for the two others, of which one runs now
+  EXPECT_EQ(driver.experiment().demand(), (Demands{{{.cpus = 1}, 1}}));
 }
 
 TEST(Experiment, TheLossOfANodeIsNoFailureOfItsTrials) {

@@ -90,6 +90,22 @@ TEST_F(PoolTest, AGroupsLabelDecidesAlsoBeforeThereWasANode) {
   EXPECT_EQ(orders[1].request, 2);
 }
 
+TEST_F(PoolTest, AKindOfGpusDecidesAlsoBeforeThereWasANodeIfItIsSaid) {
+  Pool pool({{.name = "a", .most = 4, .gpus = 4, .accelerator_type = "A100"}, {.name = "b", .most = 4}});
+  pool.set_demand({{{.cpus = 1, .gpus = 1, .accelerator_type = "A10G"}, 2}});
+  const std::vector<PoolOrder> orders = decide(pool, {{}, {}});
+  EXPECT_EQ(orders[0].request, 0);
+  EXPECT_EQ(orders[1].request, 2);
+}
+
+TEST_F(PoolTest, AGroupOfWhichOnlyTheCpusAreSaidHasNoGpus) {
+  Pool pool({{.name = "a", .most = 4, .cpus = 8}, {.name = "b", .most = 4}});
+  pool.set_demand({{{.cpus = 1, .gpus = 1}, 1}});
+  const std::vector<PoolOrder> orders = decide(pool, {{}, {}});
+  EXPECT_EQ(orders[0].request, 0);
+  EXPECT_EQ(orders[1].request, 1);
+}
+
 TEST_F(PoolTest, WhatOneGroupCannotHaveGoesToTheNext) {
   Pool pool({{.name = "cheap", .most = 2, .cpus = 2}, {.name = "dear", .most = 9, .cpus = 2}});
   pool.set_demand({{{.cpus = 1}, 7}});

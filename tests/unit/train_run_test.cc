@@ -551,6 +551,49 @@ TEST(TrainRun, AValidatorThatIsLostWithItsNodeBeginsAgainWithoutAFailure) {
   EXPECT_EQ(driver.run().validations().find(first.id)->failures, 0);
 }
 
+// ---- What waits for nodes
+
+using Demands = std::vector<engine::Demand>;
+
+TEST(TrainRun, AGroupWithoutRoomIsDemandForWhatIsMissing) {
+  NodesDriver driver(workers(3), {1, 1});
+  EXPECT_EQ(driver.run().demand(), (Demands{{{.cpus = 1}, 1}}));
+  driver.feed(NodeJoined{{.id = 2, .name = "node", .resources = {.cpus = 1}}});
+  EXPECT_THAT(driver.run().demand(), IsEmpty());
+  driver.began();
+  driver.feed(NodeDraining{.node = 2});
+  EXPECT_EQ(driver.run().demand(), (Demands{{{.cpus = 1}, 1}}));
+}
+
+TEST(TrainRun, AGroupOfVariableSizeWouldLikeToGrow) {
+  NodesDriver driver(elastic(1, 4), {2});
+  EXPECT_EQ(driver.run().demand(), (Demands{{{.cpus = 1}, 2}}));
+  driver.began();
+  EXPECT_EQ(driver.run().demand(), (Demands{{{.cpus = 1}, 2}}));
+  driver.return_all();
+  EXPECT_THAT(driver.run().demand(), IsEmpty()) << "it has trained";
+}
+
+TEST(TrainRun, AGroupThatMustBeOnOneNodeIsDemandAsAWhole) {
+  TrainerOptions options = workers(3);
+  options.scaling_config.placement_strategy = PlacementStrategy::strict_pack;
+  const NodesDriver driver(options, {2, 2});
+  EXPECT_EQ(driver.run().demand(), (Demands{{{.cpus = 3}, 1}}));
+}
+
+TEST(TrainRun, ValidationsWithoutRoomAreDemandUntilTheyRun) {
+  TrainerOptions options = workers(1);
+  options.validation.function.name = "validate";
+  options.validation.max_in_flight = 2;
+  NodesDriver driver(options, {1});
+  driver.validation = WantedValidation{.function = "validate"};
+  driver.began();
+  for (std::int64_t step = 1; step <= 3; ++step) driver.report(step, true);
+  EXPECT_EQ(driver.run().demand(), (Demands{{{.cpus = 1}, 2}}));
+  driver.feed(NodeJoined{{.id = 2, .name = "node", .resources = {.cpus = 1}}});
+  EXPECT_EQ(driver.run().demand(), (Demands{{{.cpus = 1}, 1}}));
+}
+
 // ---- Runs that belong to a trial
 
 TEST(TrainRun, AResultIsForwardedToTheParentBeforeItsRanksAreAnswered) {

@@ -211,7 +211,8 @@ void ClusterEngine::request_nodes(const Continuation& continuation) {
                       .most = request.nodes,
                       .linger = is_fixed ? Clock::duration(0) : on_demand->second.linger,
                       .cpus = request.cpus,
-                      .gpus = static_cast<double>(request.gpus)});
+                      .gpus = static_cast<double>(request.gpus),
+                      .accelerator_type = is_fixed ? "" : on_demand->second.accelerator_type});
     const std::int64_t first = std::max<std::int64_t>(groups.back().least, groups.size() == 1 ? 1 : 0);
     if (!is_fixed) later[request.group] = request.nodes - first;
     wanted_ += static_cast<std::size_t>(request.nodes);

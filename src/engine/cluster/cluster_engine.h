@@ -35,6 +35,7 @@ namespace cadre::engine::cluster {
 // A group that has more nodes while there is work for them.
 struct OnDemand {
   std::int64_t least = 0;                         // nodes that are there always
+  std::string accelerator_type = {};              // of their GPUs; empty: unknown
   std::chrono::steady_clock::duration linger{0};  // how long another one may have nothing to do
 };
 

@@ -44,9 +44,12 @@ void Pool::set_demand(std::vector<Demand> demand) {
 // Returns what a node of a group has: as the latest one, or as far as it is known, and else what the worker needs.
 Resources Pool::node_for(const Group& group, const Resources& worker) {
   if (group.seen) return *group.seen;
-  return {.cpus = group.limits.cpus > 0 ? group.limits.cpus : worker.cpus,
-          .gpus = group.limits.gpus > 0 ? group.limits.gpus : worker.gpus,
-          .labels = {{group_label, group.limits.name}}};
+  const PoolGroup& limits = group.limits;
+  const bool is_unknown = limits.cpus == 0 && limits.gpus == 0;
+  return {.cpus = limits.cpus > 0 ? limits.cpus : worker.cpus,
+          .gpus = is_unknown ? worker.gpus : limits.gpus,
+          .accelerator_type = limits.accelerator_type,
+          .labels = {{group_label, limits.name}}};
 }
 
 // Returns what is asked of such a node: of one that nobody has seen only what is known of it.
@@ -54,7 +57,7 @@ Resources Pool::asked_of(const Group& group, const Resources& worker) {
   Resources asked = worker;
   if (group.seen) return asked;
   asked.custom.clear();
-  asked.accelerator_type.clear();
+  if (group.limits.accelerator_type.empty()) asked.accelerator_type.clear();
   std::erase_if(asked.labels, [](const auto& label) { return label.first != group_label; });
   return asked;
 }

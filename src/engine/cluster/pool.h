@@ -22,7 +22,8 @@ struct PoolGroup {
   std::int64_t most = 0;
   std::chrono::steady_clock::duration linger{0};  // how long a node beyond `least` may have nothing to do
   double cpus = 0;                                // of each node; 0: unknown until there was one
-  double gpus = 0;
+  double gpus = 0;                                // 0: none, or if the CPUs are unknown, these too
+  std::string accelerator_type = {};              // of the GPUs; empty: unknown
 };
 
 // The nodes of a group at one time. Those that drain are not among `there`.
