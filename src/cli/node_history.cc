@@ -30,10 +30,11 @@ std::string NodeHistory::state() const {
 }
 
 void NodeLog::on(const store::EventRow& row) {
+  if (row.kind == "controller_started") end_session("its controller has ended");  // when it was heard of last
+  time_ = row.time;
   const std::string source = "event " + std::to_string(row.sequence) + " of the store";
   const auto data = [&] { return base::parse_json(row.data, source); };
   if (row.kind == "controller_started") {
-    end_session("its controller has ended");
     ++sessions_;
     const Value started = data();
     resources::NodeList list;
@@ -58,15 +59,35 @@ void NodeLog::on(const store::EventRow& row) {
       history->is_lost = !history->draining;
       if (history->is_lost) history->reason = event.reason;
     }
+    leave(event.node);
     present_.erase(event.node);
     std::erase_if(workers_, [&](const auto& entry) { return entry.second == event.node; });
     std::erase_if(validators_, [&](const auto& entry) { return entry.second.node == event.node; });
   } else if (row.kind == "worker_ended") {
-    workers_.erase({is_training_run_ ? integer_in(data().dict(), "rank", source) : row.trial, row.attempt});
+    const auto worker =
+        workers_.extract({is_training_run_ ? integer_in(data().dict(), "rank", source) : row.trial, row.attempt});
+    if (!worker.empty()) ends_on(worker.mapped());
   } else if (row.kind == "validator_ended") {
-    validators_.erase({integer_in(data().dict(), "checkpoint", source), row.attempt});
+    const auto validator = validators_.extract({integer_in(data().dict(), "checkpoint", source), row.attempt});
+    if (!validator.empty()) ends_on(validator.mapped().node);
   }
-  time_ = row.time;
+}
+
+void NodeLog::begins_on(engine::NodeId node) {
+  Busy& busy = busy_[node];
+  if (busy.workers++ == 0) busy.since = time_;
+}
+
+void NodeLog::ends_on(engine::NodeId node) {
+  const auto busy = busy_.find(node);
+  if (busy != busy_.end() && --busy->second.workers == 0) leave(node);
+}
+
+// Nothing runs on a node any more.
+void NodeLog::leave(engine::NodeId node) {
+  const auto busy = busy_.extract(node);
+  NodeHistory* const history = find(node);
+  if (!busy.empty() && history != nullptr) history->busy += time_ - busy.mapped().since;
 }
 
 void NodeLog::on(const store::DecisionRow& row) {
@@ -95,11 +116,14 @@ void NodeLog::validate(const Dict& data, const std::string& source) {
   NodeHistory* const history = find(id);
   if (history == nullptr || checkpoint == nullptr) return;
   ++history->workers;
+  begins_on(id);
   validators_[{integer_in(data, "id", source), integer_in(data, "try", source)}] = {
       from_stored<std::string>(*checkpoint, source), id};
 }
 
 void NodeLog::end_session(const std::string& reason) {
+  for (const auto& [id, index] : present_) leave(id);
+  busy_.clear();
   for (const auto& [id, index] : present_) {
     NodeHistory& history = nodes_[index];
     history.left = time_;
@@ -116,6 +140,7 @@ std::vector<NodeHistory> NodeLog::nodes() const {
   for (const auto& [worker, node] : workers_) nodes[present_.at(node)].running.push_back(worker.first);
   for (const auto& [worker, validator] : validators_)
     nodes[present_.at(validator.node)].validated.push_back(validator.checkpoint);
+  for (const auto& [node, busy] : busy_) nodes[present_.at(node)].busy += time_ - busy.since;
   return nodes;
 }
 
@@ -134,6 +159,7 @@ void NodeLog::start(Worker worker, engine::NodeId node) {
   NodeHistory* const history = find(node);
   if (history == nullptr) return;
   ++history->workers;
+  begins_on(node);
   workers_[worker] = node;
 }
 

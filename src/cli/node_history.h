@@ -23,6 +23,7 @@ struct NodeHistory {
   bool is_lost = false;                     // true: it has left without draining
   std::string reason = {};                  // why it drains, or has left
   std::int64_t workers = 0;                 // that were started there
+  double busy = 0;                          // seconds in which one was there
   std::vector<std::int64_t> running = {};   // trials, or ranks of a training run, whose workers are there now
   std::vector<std::string> validated = {};  // checkpoints whose validators are there now
 
@@ -58,6 +59,9 @@ class NodeLog {
   void launch(const Dict& data, std::int64_t trial, const std::string& source);
   void validate(const Dict& data, const std::string& source);
   void start(Worker worker, engine::NodeId node);
+  void begins_on(engine::NodeId node);
+  void ends_on(engine::NodeId node);
+  void leave(engine::NodeId node);
 
   bool is_training_run_;
   std::int64_t sessions_ = 0;
@@ -66,6 +70,12 @@ class NodeLog {
   std::map<engine::NodeId, std::size_t> present_ = {};  // nodes of this session that have not left, by index
   std::map<Worker, engine::NodeId> workers_ = {};       // of trials or ranks
   std::map<Worker, Validator> validators_ = {};
+  // Of nodes where workers are: how many, and since when there was one.
+  struct Busy {
+    std::int64_t workers = 0;
+    double since = 0;
+  };
+  std::map<engine::NodeId, Busy> busy_ = {};
 };
 
 }  // namespace cadre::cli

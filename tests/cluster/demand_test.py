@@ -99,6 +99,9 @@ class ValidationTest(DemandTest):
         self.assertEqual([node["node"] for node in nodes], [1, 2, 3])  # training, and one for each validation
         self.assertNotIn(nodes[0]["name"], (first[0], second[0]))
         self.assertRegex(nodes[1]["reason"], r"nothing has run there for 2 s")
+        for node in nodes[1:]:
+            self.assertLess(node["left"] - node["joined"] - node["busy"], LINGER_S + SLACK_S)
+            self.assertGreater(node["busy"], 0.4)
         alone = [moment for moment, jobs in self.queue if first[2] < moment < second[1] and len(jobs) == 1]
         self.assertTrue(alone, "the node was never given back")
         self.assertLess(alone[0] - first[2], LINGER_S + SLACK_S)

@@ -567,7 +567,11 @@ class CliTest(unittest.TestCase):
         subprocess.run([BIN / "population_tool", self.storage / "groups", "4", "5", "1"], stdout=subprocess.DEVNULL, check=True,
                        timeout=60, env=os.environ | {"CADRE_CLUSTER": str(file)})
         self.addCleanup(shutil.rmtree, self.storage / "groups")
-        self.assertRegex(cadre("nodes", self.storage / "groups" / "population"), r"group .*(.*\n)+.* (first|second) ")
+        experiment = self.storage / "groups" / "population"
+        self.assertRegex(cadre("nodes", experiment), r"group .*(.*\n)+.* (first|second) ")
+        self.assertRegex(cadre("nodes", experiment), r"time +first \d+ s, \d+ % of it with workers; second \d+ s, \d+ % of")
+        for node in document("nodes", experiment)["nodes"]:
+            self.assertTrue(0 <= node["busy"] <= node["left"] - node["joined"], node)
 
     def test_nodes_of_a_training_run_are_shown(self):
         self.run_on_two_nodes("training_run_tool", self.storage / "trained")
