@@ -35,6 +35,7 @@
 #include "engine/cluster/agent.h"
 #include "engine/cluster/dialler.h"
 #include "engine/cluster/handshake.h"
+#include "engine/cluster/lease.h"
 #include "engine/cluster/processes.h"
 #include "engine/forwarding_engine.h"
 #include "engine_conformance.h"
@@ -750,6 +751,26 @@ TEST_F(OnDemand, NodesThatComeTooLateAreWithdrawn) {
   nodes.provider->hold_requests(false);
   wait_for_workers(100);
   ASSERT_TRUE(heard.until([this] { return heard.joined.size() >= 2; }));
+}
+
+TEST_F(OnDemand, ARunThatBeginsAfterAPauseHasANode) {
+  const std::filesystem::path seen = directories.make_directory() / "seen";
+  std::ofstream(seen) << "this run";
+  {
+    const engine::cluster::Lease run(*nodes.engine, {}, {seen});
+  }
+  std::this_thread::sleep_for(1s);
+  {
+    const engine::cluster::Lease run(*nodes.engine, {}, {seen});
+    const WorkerId worker = start(0, many_reports(10));
+    ASSERT_TRUE(heard.until_all_exited());
+    EXPECT_EQ(heard.exit(worker), engine::conformance::exited_with_0);
+    EXPECT_THAT(heard.draining, IsEmpty());
+    ASSERT_TRUE(heard.until([this] { return heard.left.size() == 1; }));
+  }
+  EXPECT_THAT(nodes.engine->nodes(), IsEmpty());
+  const engine::cluster::Lease run(*nodes.engine, {}, {seen});
+  EXPECT_THAT(nodes.engine->nodes(), SizeIs(1));
 }
 
 TEST_F(OnDemand, ANodeThatIsLostComesAgainOnlyIfSomethingWaits) {

@@ -351,6 +351,19 @@ std::set<ClusterEngine::Place> ClusterEngine::places() const {
 
 std::vector<WaitingNodes> ClusterEngine::waiting() const { return requests_.waiting(places()); }
 
+void ClusterEngine::begin_run() {
+  for (auto& [id, member] : members_) member.idle_since = Clock::now();
+  if (!members_.empty() || !follows_demand(options_.requests.front().group)) return;
+  refusal_.clear();
+  if (requests_.awaited({}).empty()) {
+    NodeRequest first = options_.requests.front();
+    first.nodes = 1;
+    request_node(std::move(first));
+  }
+  first_ = 1;
+  await_nodes();
+}
+
 // ---- What nodes see
 
 std::filesystem::path ClusterEngine::use_nodes_that_see(const std::vector<std::filesystem::path>& files,
@@ -1077,7 +1090,7 @@ void ClusterEngine::handle_time(TimePoint now) {
   if (!is_leaving_) {
     ask_again(now);
     if (has_begun_) drain_in_time(now);
-    if (has_begun_) follow_demand(now);
+    if (has_begun_ && !is_looking_) follow_demand(now);  // what it says then would be lost
   }
   std::vector<std::pair<NodeId, std::string>> lost;
   for (const auto& [id, member] : members_) {

@@ -109,6 +109,9 @@ class ClusterEngine final : public Engine {
   // Keeps the nodes in the directory of the run that has claimed them, whose lock this process holds, and in no other;
   // empty: in none. Does nothing for an engine that was made without a directory.
   void keep_in(const std::filesystem::path& directory);
+  // Call when a run begins. Between runs nobody has used the nodes, and all on demand may have gone: then one is
+  // requested and awaited. Throws as the constructor does.
+  void begin_run();
   // From now on, only nodes are used that see the first of these files that all present ones see, with what it holds
   // here; returns that file. Each lies in a directory in which the run can work, and belongs to this run only. None of
   // them: any node is used. Nodes that join later and do not see it are given back, with a message. Throws EngineError,

@@ -12,6 +12,7 @@ Lease::Lease(ClusterEngine& nodes, const std::filesystem::path& directory,
   if (!nodes.claim()) throw EngineError("another run in this process uses the nodes; wait until it has ended");
   try {
     nodes.keep_in(directory);
+    nodes.begin_run();
     seen_ = nodes.use_nodes_that_see(marks, otherwise_any);
   } catch (...) {
     nodes.keep_in({});
