@@ -316,6 +316,32 @@ class SuiteTest(OnRay, unittest.TestCase):
         self.expect_nothing_left()
 
 
+class DemandTest(OnRay, unittest.TestCase):
+    def test_validators_have_a_node_while_there_is_something_to_validate(self):
+        self.cluster = cluster
+        storage = cluster.directory / "demand"
+        storage.mkdir()
+        file = storage / "cluster.json"
+        groups = [{"name": "training", "nodes": 1, "cpus": 1},
+                  {"name": "validators", "nodes": 1, "min_nodes": 0, "linger": 2, "cpus": 1}]
+        file.write_text(json.dumps({"engine": "ray", "groups": groups}), encoding="utf-8")
+        process = rig.start_for(self, cluster, [nodes_test.BIN / "validating_tool", storage, "1", "150", "100", "70", "500"],
+                                CADRE_CLUSTER=str(file))
+        output, errors = process.communicate(timeout=DEADLINE_S)
+        self.assertEqual(process.returncode, 0, errors + output)
+        first, second = [[float(moment) for moment in line.split()[1:3]]
+                         for line in (storage / "validated").read_text().splitlines()]
+        told = cluster.run("ctl", [nodes_test.BIN / "cadre", "nodes", storage / "run", "--json"]).stdout
+        training, *validators = json.loads(told)["nodes"]
+        self.assertEqual(training["resources"]["labels"]["group"], "training")
+        self.assertEqual([node["resources"]["labels"]["group"] for node in validators], ["validators"] * 2)
+        self.assertLess(validators[0]["joined"], first[0])
+        self.assertLess(validators[0]["left"] - first[1], 2 + 4)
+        self.assertLess(validators[0]["left"], validators[1]["joined"])
+        self.assertLess(validators[1]["joined"], second[0])
+        self.expect_nothing_left()
+
+
 class RestartTest(OnRay, restart_test.SlurmTest):
     __unittest_skip__ = False  # as that one is without Slurm
     engine = "ray"
