@@ -70,7 +70,7 @@ class NodeLog {
   std::map<engine::NodeId, std::size_t> present_ = {};  // nodes of this session that have not left, by index
   std::map<Worker, engine::NodeId> workers_ = {};       // of trials or ranks
   std::map<Worker, Validator> validators_ = {};
-  // Of nodes where workers are: how many, and since when there was one.
+  // Counts the workers that are on a node, and says since when there was one.
   struct Busy {
     std::int64_t workers = 0;
     double since = 0;

@@ -129,10 +129,10 @@ class Turns : protected Shell {
   // Results are in the store when report() returns. Their lines in the result files may come later.
   // Files that are many or slow are written less often, so that writing them takes a twentieth of the time at most.
   static constexpr auto kFilesDelay = std::chrono::milliseconds(100);
-  static constexpr auto kDemandPeriod = std::chrono::milliseconds(100);  // of many trials that wait
   static constexpr auto kMostFilesDelay = std::chrono::seconds(1);
   static constexpr int kWritesPart = 20;
-  static constexpr std::size_t kUsualActions = 4;  // that follow from one event
+  static constexpr std::size_t kUsualActions = 4;                        // that follow from one event
+  static constexpr auto kDemandPeriod = std::chrono::milliseconds(100);  // the core may look at many trials for it
 
   void take_turns();
   std::vector<Event> next_events();

@@ -39,7 +39,7 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) 
 
 Duration seconds(double amount) { return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(amount)); }
 
-// What has work to do: so many workers at once, each with the same needs.
+// Describes jobs that need so many workers at once, each with the same needs.
 struct Kind {
   std::string name;
   Resources worker;
@@ -272,7 +272,7 @@ class PoolWorld {
             << limits.name << ": nodes stay without work";
       }
     }
-    // What waits has nodes on their way, unless there are no more.
+    // Nodes are on their way for whatever waits, unless there are no more.
     for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
       bool is_helped = waiting_[kind].empty();
       for (std::size_t group = 0; group < groups_.size(); ++group) {

@@ -106,6 +106,16 @@ TEST_F(PoolTest, AGroupOfWhichOnlyTheCpusAreSaidHasNoGpus) {
   EXPECT_EQ(orders[1].request, 1);
 }
 
+TEST_F(PoolTest, AWorkerThatNeedsWhatIsNotKnownOfNodesIsTakenToNeedOneForItself) {
+  for (const double cpus : {0.0, 8.0}) {
+    Pool pool({{.name = "nodes", .most = 4, .cpus = cpus}});
+    pool.set_demand({{{.cpus = 0, .custom = {{"tpu", 1}}}, 1'000'000'000'000}});
+    EXPECT_EQ(requests(pool), 4);
+    pool.set_demand({{{.cpus = 0, .custom = {{"tpu", 1}}}, 2}});
+    EXPECT_EQ(requests(pool), 2);
+  }
+}
+
 TEST_F(PoolTest, WhatOneGroupCannotHaveGoesToTheNext) {
   Pool pool({{.name = "cheap", .most = 2, .cpus = 2}, {.name = "dear", .most = 9, .cpus = 2}});
   pool.set_demand({{{.cpus = 1}, 7}});

@@ -162,7 +162,8 @@ void Carrier::need(Worker& worker, const std::string& place) {
   if (!is_on_its_way) node.to_send.push_back(place);
 }
 
-// What a worker has reported is on its node already, under the name that it had then. Returns false if this is not.
+// Renames what a worker of the node has reported: it is there already, under the name that it had then. Returns false
+// if no worker has reported this.
 bool Carrier::rename_reported(NodeId node, const std::string& place) {
   const auto reporter = std::ranges::find_if(workers_, [&](const auto& entry) {
     const Worker& worker = entry.second;

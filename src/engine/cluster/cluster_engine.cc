@@ -1002,7 +1002,7 @@ std::optional<ClusterEngine::TimePoint> ClusterEngine::next_deadline() const {
   if (stuck_since_) consider(*stuck_since_ + kStuck);
   if (!no_node_comes(Clock::now())) {
     consider(requests_.next_replacement());
-    if (has_begun_ && !is_leaving_ && pool_.follows_demand()) {
+    if (has_begun_ && !is_leaving_ && !is_looking_ && pool_.follows_demand()) {
       consider(pool_.next());
       if (has_pool_changed_) consider(pool_decided_ ? *pool_decided_ + kPoolPeriod : Clock::now());
     }

@@ -41,8 +41,9 @@ struct OnDemand {
 
 struct ClusterOptions {
   std::vector<NodeRequest> requests = {};  // their ids are assigned by the engine
-  // Those of the requests that ask for the most nodes that their groups may have, by the groups' names, which no other
-  // request has. For them, and at least one node of the first request at the beginning: see Pool.
+  // Limits of the groups that follow demand (see Pool), by name. No other request has a name that is here, and a
+  // request for such a group asks for the most nodes that it may have. One node of the first request is asked for at
+  // the beginning in any case.
   std::map<std::string, OnDemand> on_demand = {};
   AgentStart start = {};  // without the agent's settings
   // IP addresses of this machine by which nodes reach it. Empty: all but those of the loopback device.

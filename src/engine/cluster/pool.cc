@@ -30,12 +30,6 @@ bool Pool::follows_demand() const {
   return std::ranges::any_of(groups_, [](const Group& group) { return group.limits.least < group.limits.most; });
 }
 
-std::int64_t Pool::least() const {
-  std::int64_t sum = 0;
-  for (const Group& group : groups_) sum += group.limits.least;
-  return sum;
-}
-
 void Pool::set_demand(std::vector<Demand> demand) {
   demand_ = std::move(demand);
   std::erase_if(demand_, [](const Demand& one) { return one.workers <= 0; });
@@ -46,24 +40,26 @@ Resources Pool::node_for(const Group& group, const Resources& worker) {
   if (group.seen) return *group.seen;
   const PoolGroup& limits = group.limits;
   const bool is_unknown = limits.cpus == 0 && limits.gpus == 0;
-  return {.cpus = limits.cpus > 0 ? limits.cpus : worker.cpus,
+  return {.cpus = limits.cpus > 0 ? limits.cpus : std::max(worker.cpus, 1.0),
           .gpus = is_unknown ? worker.gpus : limits.gpus,
           .accelerator_type = limits.accelerator_type,
           .labels = {{group_label, limits.name}}};
 }
 
-// Returns what is asked of such a node: of one that nobody has seen only what is known of it.
+// Returns what is asked of such a node: of one that nobody has seen only what is known of it, and all of its CPUs for a
+// worker that needs nothing else of that, since others may not fit beside it.
 Resources Pool::asked_of(const Group& group, const Resources& worker) {
   Resources asked = worker;
   if (group.seen) return asked;
   asked.custom.clear();
   if (group.limits.accelerator_type.empty()) asked.accelerator_type.clear();
   std::erase_if(asked.labels, [](const auto& label) { return label.first != group_label; });
+  if (asked.cpus == 0 && asked.gpus == 0) asked.cpus = node_for(group, worker).cpus;
   return asked;
 }
 
 bool Pool::has_room(const Group& group, const Resources& worker) {
-  return room_on(node_for(group, worker), asked_of(group, worker), 1) > 0;
+  return ResourceLedger(node_for(group, worker)).is_free(asked_of(group, worker));
 }
 
 bool Pool::is_needed(const Group& group) const {

@@ -34,7 +34,7 @@ struct PoolNodes {
   std::vector<std::pair<NodeId, std::chrono::steady_clock::time_point>> idle = {};  // of those there: since when
 };
 
-// What is to be done for a group.
+// Says what is to be done for a group.
 struct PoolOrder {
   std::int64_t request = 0;            // nodes
   std::int64_t withdraw = 0;           // of the coming ones
@@ -52,7 +52,6 @@ class Pool {
   // Returns true if there is a group with more nodes at some times than at others.
   bool follows_demand() const;
   bool follows_demand(std::size_t group) const { return groups_[group].limits.least < groups_[group].limits.most; }
-  std::int64_t least() const;  // nodes of all groups
 
   void set_demand(std::vector<Demand> demand);
   bool has_demand() const { return !demand_.empty(); }
