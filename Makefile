@@ -90,7 +90,7 @@ demo: $(build_dir)/build.ninja
 	@$(build_dir)/bin/pbt_mnist --storage-path results --name "pbt_mnist_$$(date +%Y-%m-%d_%H-%M-%S)" --synch --compare $(DEMO_FLAGS)
 
 test: build
-	@ctest --preset $(PRESET) -j $(JOBS)
+	@ctest --preset $(PRESET) -j $(JOBS) || { python3 tools/show_failures.py $(build_dir); exit 1; }
 
 unit: | setup
 	@cmake --preset dev --log-level=WARNING

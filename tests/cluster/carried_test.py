@@ -45,7 +45,7 @@ for result in tuner.fit():
 
 class CarriedTest(commands_test.RemoteShell):
     private = ("/mnt",)
-    iterations = 60
+    iterations = 60  # each sends a checkpoint
 
     def setUp(self):
         super().setUp()
@@ -65,7 +65,7 @@ class CarriedTest(commands_test.RemoteShell):
     def undisturbed(self):
         here = self.directory / "here"
         command = [word.replace(str(self.storage), str(here)) for word in self.command()]
-        output, errors = self.start([*command[:-1], "0"]).communicate(timeout=restart_test.DEADLINE_S)
+        output, errors = self.start(command).communicate(timeout=restart_test.DEADLINE_S)
         self.assertEqual(errors, "")
         return here / "population", [json.loads(line)["value"] for line in output.splitlines()]
 
@@ -74,6 +74,7 @@ class CarriedTest(commands_test.RemoteShell):
                 for file in experiment.glob("*/result.json")}
 
     def finish_as_undisturbed(self, process):
+        self.hurry().touch()
         output, errors = process.communicate(timeout=restart_test.DEADLINE_S)
         self.assertEqual(process.returncode, 0, errors + output)
         here, values = self.undisturbed()
@@ -130,6 +131,7 @@ class CarriedTest(commands_test.RemoteShell):
         first.wait()
         self.expect_no_agents()
         shutil.rmtree(working.parent)
+        self.hurry().touch()
         output, errors = self.start(command, CADRE_CLUSTER=self.cluster_file(), **place).communicate(timeout=restart_test.DEADLINE_S)
         here, values = self.undisturbed()
         self.assertEqual([json.loads(line)["value"] for line in output.splitlines()], values, errors)

@@ -129,7 +129,6 @@ class CommandsTest(restart_test.SlurmTest):
     """A rig without Slurm; `commands` are those of the subclass, `group` is more of its group."""
 
     engine = "commands"
-    iterations = 100  # so long that what a queue says arrives meanwhile, also on a slow machine
     commands = {}
     group = {}
     private = ()  # folders of which each node has its own
@@ -154,16 +153,21 @@ class CommandsTest(restart_test.SlurmTest):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(f"[  PASSED  ] {tests} tests.", done.stdout)
 
-    def results_of(self, name, **variables):
-        command = [str(restart_test.TOOL), str(self.directory / name), "4", "12", "1"]
-        output, errors = self.start(command, **variables).communicate(timeout=restart_test.DEADLINE_S)
+    def results_of(self, process):
+        output, errors = process.communicate(timeout=restart_test.DEADLINE_S)
         self.assertEqual(errors, "")
-        return [json.loads(line) for line in output.splitlines()]
+        return [json.loads(line)["value"] for line in output.splitlines()]
 
     def expect_what_one_machine_comes_to(self, cluster):
-        here, there = self.results_of("here"), self.results_of("there", CADRE_CLUSTER=cluster)
-        self.assertEqual([trial["value"] for trial in there], [trial["value"] for trial in here])
-        self.assertEqual({trial["host"] for trial in there}, {"n1", "n2"})
+        def hosts():
+            return {json.loads(line)["host"] for file in self.experiment().glob("*/result.json")
+                    for line in file.read_text().splitlines()}
+
+        there = self.start(self.command(), CADRE_CLUSTER=cluster)
+        restart_test.wait_until(lambda: hosts() == {"n1", "n2"}, "trials are on both nodes")
+        self.hurry().touch()
+        command = [word.replace(str(self.experiment().parent), str(self.directory / "here")) for word in self.command()]
+        self.assertEqual(self.results_of(there), self.results_of(self.start(command)))
 
     def waiting(self):
         done = self.cluster.run("ctl", [BIN / "cadre", "nodes", self.experiment(), "--json"])
@@ -201,11 +205,9 @@ class RemoteShellTest(RemoteShell):
 
     def test_a_killed_agent_costs_its_steps_and_another_one_comes_to_its_host(self):
         process = self.begin()
-        begun = time.time()
         victim = self.agents()[0]
         os.kill(victim, signal.SIGKILL)
         restart_test.wait_until(lambda: len(set(self.agents()) - {victim}) == 2, "another one has come")
-        self.assertLess(time.time() - begun, 15)  # it is known at once that it has ended
         self.finish(process)
         self.expect_no_agents()
 

@@ -43,15 +43,19 @@ def wait_until(condition, what):
 
 
 class RestartTest(unittest.TestCase):
-    """A test's `directory`, and its `agents`."""
+    """A test's `directory`, and its `agents`. The experiment takes its time until the test has seen what it waits for."""
 
-    trials, iterations, pause_ms = 4, 40, 50
+    trials, iterations, pause_ms = 4, 200, 50
 
     def experiment(self):
         return self.directory / "experiments" / "population"
 
+    def hurry(self):
+        return self.directory / "hurry"
+
     def command(self):
-        return [str(TOOL), str(self.experiment().parent), *map(str, (self.trials, self.iterations, self.pause_ms))]
+        return ["env", f"CADRE_TEST_HURRY={self.hurry()}", str(TOOL), str(self.experiment().parent),
+                *map(str, (self.trials, self.iterations, self.pause_ms))]
 
     def cluster_file(self, name="cluster.json", nodes=2, **members):
         file = self.directory / name
@@ -79,6 +83,7 @@ class RestartTest(unittest.TestCase):
 
     def finish(self, process):
         """Returns what the controller has said."""
+        self.hurry().touch()
         output, errors = process.communicate(timeout=DEADLINE_S)
         self.assertEqual(process.returncode, 0, errors + output)
         results = [json.loads(line) for line in output.splitlines()]
@@ -212,6 +217,7 @@ class ProcessesTest(RestartTest):
         shutil.copytree(self.experiment().parent, self.directory / "copies")
         copy = [str(self.directory / "copies") if word == str(self.experiment().parent) else word for word in self.command()]
         process = self.start(cluster, copy)
+        self.hurry().touch()
         output, errors = process.communicate(timeout=DEADLINE_S)
         self.assertEqual(process.returncode, 0, errors + output)
         self.assertIn("it was copied together with its directory", errors)

@@ -535,12 +535,11 @@ class CliTest(unittest.TestCase):
         self.assertNotIn(secret, cadre("nodes", experiment) + cadre("nodes", experiment, "--json"))
         lost, drained = agents_of(process.pid)
         os.kill(lost, signal.SIGKILL)
-        self.nodes_until(experiment, lambda found: len(found["nodes"]) == 3)
+        self.nodes_until(experiment, lambda found: len(found["nodes"]) == 3
+                         and [node["state"] for node in found["nodes"]].count("ready") == 2)
         os.kill(drained, signal.SIGTERM)
         # The other one may come before this one has left.
-        found = self.nodes_until(experiment, lambda found: [node["state"] for node in found["nodes"]].count("left") == 1
-                                 and len(found["nodes"]) == 4)
-        self.assertEqual(sorted(node["state"] for node in found["nodes"]), ["left", "lost", "ready", "ready"])
+        self.nodes_until(experiment, lambda found: sorted(node["state"] for node in found["nodes"]) == ["left", "lost", "ready", "ready"])
         shown = cadre("nodes", experiment)
         self.assertRegex(shown, r"nodes +2 ready, 1 left, 1 lost")
         self.assertRegex(shown, r"Node \d has left: the agent was sent SIGTERM")

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "support/temporary_directory.h"
 
@@ -243,13 +244,17 @@ TEST_F(NodesByCommandTest, AJobHasEndedWhenTwoListsLackItOrWhenOneSaysSo) {
   begin(queue());
   request({.id = 1, .nodes = 3});
   ASSERT_TRUE(until([&] { return nodes->processes().size() == 3; }));
-  fs::remove(job(1, 0));
-  fs::remove(job(1, 1));
+  const auto until_listed_ended = [&](std::size_t count) {
+    return until([&] {
+      nodes->look_soon();
+      return ended().size() == count;
+    });
+  };
   std::ofstream(directory.path() / "states") << job(1, 1).string() << " has ended\n";
-  ASSERT_TRUE(until([&] {
-    nodes->look_soon();
-    return ended().size() == 2;
-  }));
+  fs::remove(job(1, 1));
+  ASSERT_TRUE(until_listed_ended(1));
+  fs::remove(job(1, 0));
+  ASSERT_TRUE(until_listed_ended(2));
   EXPECT_EQ(ended().front().ordinal, 1);
   EXPECT_EQ(ended().front().reason, job(1, 1).string() + " has ended");
   EXPECT_EQ(ended().back().reason, "job " + job(1, 0).string() + " is not listed any more");
@@ -297,6 +302,27 @@ TEST_F(NodesByCommandTest, JobsOfAnEarlierProcessAreTakenOverOrCancelled) {
   ASSERT_TRUE(until([&] { return !nodes->is_giving_back() && !all<Queued>().empty(); }));
   EXPECT_THAT(nodes->processes(), SizeIs(2));
   EXPECT_EQ(text_of(directory.path() / "cancelled"), job(2, 0).string() + "\n");
+}
+
+TEST_F(NodesByCommandTest, AListThatBeganBeforeAJobWasCancelledDoesNotCancelItAgain) {
+  NodeCommands commands = queue();
+  commands.list = {
+      "/bin/sh", "-c",
+      "cd " + directory.path().string() +
+          "; jobs=$(echo $PWD/job_*); echo >>lists; [ ! -e slow ] || until [ -e cancelled ]; do sleep 0.01; "
+          "done; sleep 0.2; for job in $jobs; do echo $job waits; done"};
+  begin(commands);
+  request({.id = 1, .nodes = 2});
+  ASSERT_TRUE(until([&] { return nodes->processes().size() == 2; }));
+  ASSERT_TRUE(until([&] { return all<Queued>().size() == 4; }));  // no list is under way
+  std::ofstream(directory.path() / "slow").flush();
+  fs::remove(directory.path() / "lists");
+  nodes->look_soon();
+  ASSERT_TRUE(until([&] { return fs::exists(directory.path() / "lists"); }));
+  nodes->release(1, 1);
+  ASSERT_TRUE(until([&] { return !nodes->is_giving_back() && nodes->fds().empty(); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(text_of(directory.path() / "cancelled"), job(1, 1).string() + "\n");
 }
 
 TEST_F(NodesByCommandTest, ASubmissionThatFailsOrHasNoIdIsSaid) {

@@ -191,7 +191,7 @@ void NodesByCommand::look_at_cancellation(const Place& place, Node& node) {
   node.cancel.reset();
   node.next_cancel = TimePoint::max();
   node.is_cancelled = true;  // or the agent had ended before; if neither, a list says so
-  changed_ = Clock::now();
+  node.cancelled = changed_ = Clock::now();
 }
 
 std::unique_ptr<Command> NodesByCommand::run(const Words& command, const Place& place, const Node& node) const {
@@ -298,7 +298,7 @@ void NodesByCommand::compare(const Place& place, Node& node, const std::string& 
     node.missed = 0;
     if (finds(commands_.ended, *line)) return end(place, node, *line);
     tell_waiting(place, node, *line);
-    if (node.is_released && node.is_cancelled) cancel(place, node);  // it was of no use
+    if (node.is_released && node.is_cancelled && listed_ > node.cancelled) cancel(place, node);  // it was of no use
     return;
   }
   if (++node.missed < (is_whole ? kMostMissed : kMostMissedOfFailed)) return;

@@ -54,6 +54,7 @@ class NodesByCommand final : public Provider {
     std::unique_ptr<Command> cancel = {};
     TimePoint next_cancel = TimePoint::max();  // to end that command, or to start it
     bool is_cancelled = false;                 // the command has ended
+    TimePoint cancelled = {};                  // then
   };
 
   void begin(const Place& place, Node& node);
