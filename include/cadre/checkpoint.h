@@ -64,14 +64,17 @@ class Checkpoint {
   };
   /// Returns access to the files in place; nothing is copied. If they are in an object storage only, they are
   /// downloaded into a temporary directory, without a time limit; throws StorageError if the storage does not answer
-  /// for minutes or a file differs from the one that was written.
+  /// for minutes or a file differs from the one that was written. In a rank of a training run on a node that does not
+  /// see the run's directory, a checkpoint of the run that is not there is sent to the node first; throws StorageError
+  /// if the run does not keep it any more.
   Reading as_directory() const;
 
   /// Copies the files into `target`, which is made if it does not exist; files of the same names are replaced. Throws
   /// StorageError, and the errors of as_directory(); some files may have been copied then.
   void to_directory(const std::filesystem::path& target) const;
 
-  /// Returns the directory's path. That of a checkpoint in an object storage may lack its files: use as_directory().
+  /// Returns the directory's path. That of a checkpoint in an object storage, or of a run whose directory this node
+  /// does not see, may lack its files: use as_directory().
   const std::filesystem::path& path() const { return path_; }
 
  private:

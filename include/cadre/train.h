@@ -141,7 +141,8 @@ void report(const Metrics& metrics, const T& write, const ReportOptions& options
 
 /// Returns the checkpoint to continue from: the newest one that was committed when the last report was answered, or the
 /// one this worker was started with. Equal in all ranks. Empty at the very beginning, and outside a worker. Its files
-/// exist at least until the next report.
+/// exist at least until the next report. On a node that does not see the run's directory they are sent there first;
+/// throws StorageError if they cannot be.
 std::optional<Checkpoint> get_checkpoint();
 
 /// The state that get_all_reported_checkpoints() waits for.

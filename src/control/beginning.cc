@@ -94,10 +94,9 @@ Session resume(const fs::path& directory) {
 }
 
 std::unique_ptr<engine::Engine> make_engine(const Session& session, const store::Tenant& tenant, IfExists if_exists,
-                                            bool has_ended, bool may_carry_files) {
+                                            bool has_ended) {
   try {
-    return has_ended ? worker::make_idle_engine()
-                     : worker::make_root_engine(session.directory, marks_of(session), may_carry_files);
+    return has_ended ? worker::make_idle_engine() : worker::make_root_engine(session.directory, marks_of(session));
   } catch (const Interrupted&) {
     throw_interrupted(session, tenant, if_exists);
   }

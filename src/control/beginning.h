@@ -62,7 +62,7 @@ Session resume(const std::filesystem::path& directory);
 // Returns the engine for a run, idle if that has ended (worker/root_engine.h). Throws like throw_interrupted() after a
 // signal while nodes are awaited.
 std::unique_ptr<engine::Engine> make_engine(const Session& session, const store::Tenant& tenant, IfExists if_exists,
-                                            bool has_ended, bool may_carry_files);
+                                            bool has_ended);
 
 // Throws Interrupted with how to continue.
 [[noreturn]] void throw_interrupted(const Session& session, const store::Tenant& tenant, IfExists if_exists);

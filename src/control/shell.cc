@@ -36,8 +36,7 @@ Shell::Shell(Setting setting, store::ExperimentStore& store, engine::Engine& eng
 
 void Shell::prepare_work_place() {
   if (engine_.carries_files())
-    say(fmt::format("The nodes do not see {}: its files go over the connections of their agents",
-                    setting_.directory.string()));
+    say(fmt::format("Files go over the connections of the nodes' agents: {}", engine_.blind_nodes()));
   if (!work_place_.is_shared()) return;
   publishing_.find_leftovers();
   patiently([&] { work_place_.prepare(store_); });

@@ -56,8 +56,24 @@ WorkPlace::WorkPlace(fs::path directory, const std::optional<publish::Publicatio
   is_shared_ = true;
 }
 
-fs::path WorkPlace::path_of(const fs::path& inner, engine::NodeId node) const {
-  return (engine_.carries_files() ? engine_.directory_of_workers(node) : root()) / inner;
+fs::path WorkPlace::root(engine::NodeId node) const {
+  return engine_.carries_files() ? engine_.directory_of_workers(node) : root();
+}
+
+fs::path WorkPlace::path_of(const fs::path& inner, engine::NodeId node) const { return root(node) / inner; }
+
+std::vector<std::string> WorkPlace::needs(const std::string& checkpoint) const {
+  std::vector<std::string> needs;
+  if (!engine_.carries_files()) return needs;
+  if (!checkpoint.empty()) {
+    storage::fetch(directory_ / checkpoint);
+    needs.push_back(checkpoint);
+  }
+  if (!holds_directory(directory_ / store::kObjectsDirectory)) return needs;
+  for (const std::string& id : base::list_directory(directory_ / store::kObjectsDirectory)) {
+    if (store::size_of_object(id)) needs.push_back(std::string(store::kObjectsDirectory) + "/" + id);
+  }
+  return needs;
 }
 
 // ---- Before workers start

@@ -35,6 +35,12 @@ class WorkPlace {
   // Returns the directory in which what workers report and print is found; in it everything has the path that it has in
   // the run's directory, but for checkpoints.
   const std::filesystem::path& root() const { return is_shared_ ? published_ : directory_; }
+  // Returns that directory as workers on a node have it.
+  std::filesystem::path root(engine::NodeId node) const;
+  // Returns what a worker reads in the run's directory, to be brought to it if that is carried: a checkpoint and all
+  // objects. Blocks while it downloads what is in an object storage only. Throws StorageError. `checkpoint`: empty for
+  // none.
+  std::vector<std::string> needs(const std::string& checkpoint) const;
   // Returns a path as workers on a node have it.
   std::filesystem::path path_of(const std::filesystem::path& inner, engine::NodeId node = 0) const;
   // Returns the shared place, if it is one; empty: it is not.

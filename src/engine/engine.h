@@ -68,6 +68,12 @@ struct Exited {
   WorkerId worker = 0;
   Exit exit = {};
 };
+// What Engine::fetch was to bring is there, or cannot be had.
+struct Fetched {
+  NodeId node = 0;
+  std::string from = {};
+  std::string fault = {};  // empty: it is there
+};
 // A node can run workers from now on.
 struct NodeJoined {
   Node node = {};
@@ -83,7 +89,7 @@ struct NodeLeft {
   NodeId node = 0;
   std::string reason = {};  // for people
 };
-using Event = std::variant<Received, Exited, NodeJoined, NodeDraining, NodeLeft>;
+using Event = std::variant<Received, Exited, Fetched, NodeJoined, NodeDraining, NodeLeft>;
 
 // Workers that wait because no node has room for them.
 struct Demand {
@@ -108,6 +114,15 @@ class Engine {
   // Returns true if nodes see none of the run's directories. Then what a worker reports as its checkpoint is in the
   // run's directory, too, when its Report comes, and so is what it prints.
   virtual bool carries_files() const { return false; }
+  // Returns which nodes do not see which of the run's directories, and why, for people; empty if it does not carry
+  // files.
+  virtual std::string blind_nodes() const { return {}; }
+  // If carries_files(), copies a directory that workers have made, by its path below their node's, to a path in the
+  // run's directory, which must be free. Fetched follows, also if workers or the node end meanwhile.
+  virtual void fetch(NodeId /*node*/, const std::string& /*from*/, const std::string& /*to*/) {}
+  // If carries_files(), names what was fetched `name` on its node: it has all files of that directory of the run's, so
+  // bring() need not send them, and its node keeps them until it is given the next one. Empty: removes it there.
+  virtual void keep_fetched(NodeId /*node*/, const std::string& /*from*/, const std::string& /*name*/) {}
 
   // Returns true if there are more nodes while something waits for them: then set_demand() is to be called.
   virtual bool follows_demand() const { return false; }
@@ -117,7 +132,8 @@ class Engine {
   // Starts a worker on a node. A failure to start is reported as an Exited event, also if the node has left.
   virtual void start(WorkerId worker, const WorkerSpec& spec) = 0;
   // If carries_files(), has a worker find directories and files of the run's directory, by their paths in it, below its
-  // node's when it is told something after this call. Otherwise they are there. One that cannot be brought ends it.
+  // node's when it is told something after this call. Otherwise they are there. One that cannot be brought ends it; if
+  // a Reply was what it was to be told, that has the error instead.
   virtual void bring(WorkerId /*worker*/, const std::vector<std::string>& /*files*/) {}
   // Replies to the worker's last Report. Does nothing if the worker is gone.
   virtual void answer(WorkerId worker, const channel::Answer& answer) = 0;

@@ -22,7 +22,12 @@ class ForwardingEngine : public Engine {
   Resources resources() const override { return inner_.resources(); }
   std::filesystem::path directory_of_workers(NodeId node) const override { return inner_.directory_of_workers(node); }
   bool carries_files() const override { return inner_.carries_files(); }
+  std::string blind_nodes() const override { return inner_.blind_nodes(); }
   void bring(WorkerId worker, const std::vector<std::string>& files) override { inner_.bring(worker, files); }
+  void fetch(NodeId node, const std::string& from, const std::string& to) override { inner_.fetch(node, from, to); }
+  void keep_fetched(NodeId node, const std::string& from, const std::string& name) override {
+    inner_.keep_fetched(node, from, name);
+  }
   bool follows_demand() const override { return inner_.follows_demand(); }
   void set_demand(std::vector<Demand> demand) override { inner_.set_demand(std::move(demand)); }
   void start(WorkerId worker, const WorkerSpec& spec) override { inner_.start(worker, spec); }

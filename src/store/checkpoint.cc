@@ -5,6 +5,7 @@
 #include "base/directory.h"
 #include "base/system_error.h"
 #include "storage/remote_directory.h"
+#include "store/checkpoint_access.h"
 
 namespace cadre {
 namespace fs = std::filesystem;
@@ -31,6 +32,11 @@ fs::path readable(fs::path directory) {
   return directory;
 }
 
+CheckpointAccess::Source& the_source() {
+  static CheckpointAccess::Source source;
+  return source;
+}
+
 }  // namespace
 
 Checkpoint Checkpoint::from_directory(fs::path directory) {
@@ -43,7 +49,15 @@ Checkpoint Checkpoint::from_directory(CheckpointDirectory&& directory) {
   return Checkpoint(std::move(path), std::move(owned));
 }
 
+void CheckpointAccess::set_source(Source source) { the_source() = std::move(source); }
+
+void CheckpointAccess::make_readable(const fs::path& directory) {
+  std::error_code unusable;
+  if (the_source() && !fs::exists(directory, unusable)) the_source()(directory);
+}
+
 Checkpoint::Reading Checkpoint::as_directory() const {
+  CheckpointAccess::make_readable(path_);
   if (fs::path here = storage::directory_with_files(path_); !here.empty()) return Reading(std::move(here));
   std::string path = (fs::temp_directory_path() / "cadre_checkpoint_XXXXXX").string();
   if (::mkdtemp(path.data()) == nullptr) base::throw_storage_error("make the directory", path);
@@ -53,6 +67,7 @@ Checkpoint::Reading Checkpoint::as_directory() const {
 }
 
 void Checkpoint::to_directory(const fs::path& target) const {
+  CheckpointAccess::make_readable(path_);
   base::make_directories(target);
   const fs::path here = storage::directory_with_files(path_);
   if (here.empty()) return storage::download_remote(path_, target);

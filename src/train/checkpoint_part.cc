@@ -15,7 +15,7 @@ namespace cadre::train {
 void put_into(channel::Report& report, const PartReport& said) {
   const bool plain = said.waits && said.directory.empty() && !said.validation;
   if (plain && !said.part) return;
-  if (plain && said.part->kind == CheckpointPart::Kind::ours) {
+  if (plain && said.part->kind == CheckpointPart::Kind::ours && !said.part->node) {
     report.checkpoint = said.part->path;
   } else {
     report.details = cadre::to_stored(said);
@@ -37,7 +37,7 @@ std::string to_text(const GroupCheckpoint& checkpoint) {
   if (checkpoint.parts.empty()) return {};
   const bool plain = checkpoint.waits && !checkpoint.upload && checkpoint.directory.empty() && !checkpoint.validation &&
                      std::ranges::all_of(checkpoint.parts, [](const CheckpointPart& part) {
-                       return part.kind == CheckpointPart::Kind::ours;
+                       return part.kind == CheckpointPart::Kind::ours && !part.node;
                      });
   if (!plain) return base::to_json(cadre::to_stored(checkpoint).dict());
   std::string names;

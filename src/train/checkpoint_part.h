@@ -10,6 +10,7 @@
 #include "cadre/function.h"
 #include "cadre/value.h"
 #include "channel/message.h"
+#include "engine/engine.h"
 
 namespace cadre::train {
 
@@ -25,9 +26,12 @@ struct CheckpointPart {
   };
   Kind kind = Kind::ours;
   Rank rank = 0;  // the reporting rank
-  // ours, in_place, copying: relative to the run's directory; borrowed: absolute; promised: empty
+  // ours, in_place, copying: relative to the run's directory, or its node's; borrowed: absolute; promised: empty
   std::string path = {};
   bool remove_source = false;  // borrowed: remove the directory after the copy
+  // The node below whose own directory it lies, where nodes do not see the run's: it is fetched from there, as a
+  // borrowed one is copied. Empty: it does not.
+  std::optional<engine::NodeId> node = {};
   bool operator==(const CheckpointPart&) const = default;
 };
 
@@ -43,6 +47,10 @@ struct WantedValidation {
 // Returns true if its files become a part of one directory; otherwise the ranks have agreed on that directory.
 inline bool is_merged(const CheckpointPart& part) {
   return part.kind != CheckpointPart::Kind::in_place && part.kind != CheckpointPart::Kind::promised;
+}
+// Returns true if it is copied to the run's directory before the commit.
+inline bool is_copied(const CheckpointPart& part) {
+  return part.kind == CheckpointPart::Kind::borrowed || part.node.has_value();
 }
 // Returns true if its rank's worker has still to finish it.
 inline bool is_awaited(const CheckpointPart& part) {

@@ -20,6 +20,8 @@ struct CheckpointQuestion {
   std::int64_t step = 0;                        // the rank's last report
   bool validated = true;                        // true: wait for validation, not only for the commit
   std::optional<std::int64_t> timeout_ms = {};  // empty: no limit
+  // A checkpoint whose files the rank's node lacks: the reply comes when it has them. Empty: asks for all checkpoints.
+  std::string lacks = {};
 };
 Value to_value(const CheckpointQuestion& question);
 // Throws InvalidArgument or NotFound for values that to_value() did not make.

@@ -17,10 +17,20 @@ using State = PendingCheckpoint::State;
 constexpr checkpoint::OwnerId kRun = 0;
 constexpr double kPauseForSpaceSeconds = 1;
 
-// Replaces borrowed parts by their copies, which are ours.
+// Removes all but one of the parts that are the same directory of a node: its ranks agreed on that.
+void copy_once(std::vector<CheckpointPart>& parts) {
+  for (auto part = parts.begin(); part != parts.end(); ++part) {
+    const auto is_same = [&](const CheckpointPart& other) {
+      return other.node == part->node && other.path == part->path;
+    };
+    if (part->node) parts.erase(std::remove_if(std::next(part), parts.end(), is_same), parts.end());
+  }
+}
+
+// Replaces the parts that were copied by their copies, which are ours.
 void replace_by_copies(PendingCheckpoint& pending, Actions& actions) {
   for (CheckpointPart& part : pending.reported.parts) {
-    if (part.kind != Kind::borrowed) continue;
+    if (!is_copied(part)) continue;
     if (part.remove_source) actions.push_back(RemoveDirectory{part.path});
     part = {.kind = Kind::ours, .rank = part.rank, .path = checkpoint::copy_name(pending.number, part.rank)};
   }
@@ -55,6 +65,7 @@ void Checkpoints::begin(PendingCheckpoint& pending, Actions& actions) {
     pending.state = State::promised;
   } else if (pending.reported.upload) {
     pending.state = State::uploading;
+    copy_once(pending.reported.parts);
     actions.push_back(UploadCheckpoint{pending.number, pending.reported.parts, pending.directory});
   } else {
     pending.state = State::ready;
@@ -133,7 +144,7 @@ std::string Checkpoints::promise_ended(const PromiseEnded& event, Actions& actio
                    fmt::format("rank {} has uploaded it to {}, and rank {} to {}: all ranks must name one directory",
                                other->rank, other->path, event.rank, event.end.path),
                    actions);
-  *part = {.kind = Kind::in_place, .rank = event.rank, .path = event.end.path};
+  *part = {.kind = Kind::in_place, .rank = event.rank, .path = event.end.path, .node = part->node};
   pending->directory = event.end.path;
   begin(*pending, actions);
   return {};
@@ -160,8 +171,11 @@ std::vector<CommittedCheckpoint> Checkpoints::commit_ready(Actions& actions) {
 std::string Checkpoints::give_up(CheckpointNumber number, const std::string& reason, Actions& actions) {
   const auto found = std::ranges::find(pending_, number, &PendingCheckpoint::number);
   for (const CheckpointPart& part : found->reported.parts) {
-    if (part.kind == Kind::ours || part.kind == Kind::copying) actions.push_back(RemoveDirectory{part.path});
-    if (part.kind == Kind::borrowed) actions.push_back(RemoveDirectory{checkpoint::copy_name(number, part.rank)});
+    if (is_copied(part)) {
+      actions.push_back(RemoveDirectory{checkpoint::copy_name(number, part.rank)});
+    } else if (part.kind == Kind::ours || part.kind == Kind::copying) {
+      actions.push_back(RemoveDirectory{part.path});
+    }
   }
   std::string text =
       fmt::format("the checkpoint {} of report {} could not be uploaded: {}", found->directory, found->step, reason);

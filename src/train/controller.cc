@@ -70,7 +70,8 @@ Controller::Controller(const Description& description, fs::path directory, Run& 
       files_(this->directory(), description.options),
       console_(console),
       callbacks_(description.options.run_config.callbacks),
-      uploader_([&engine] { engine.wake(); }) {}
+      uploader_([&engine] { engine.wake(); }),
+      node_files_(this->directory(), engine) {}
 
 void Controller::recover() {
   // The result files are rewritten completely from the store.
@@ -132,7 +133,7 @@ void Controller::handle(engine::Received received, std::vector<Event>& events) {
           [&](channel::StoreRequest& request) { reply(key_values_.handle(received.worker, request, clock_.now())); },
           [&](channel::Request& request) {
             try {
-              questions_.ask({received.worker, request.call}, to_checkpoint_question(request.content), clock_.now());
+              ask({received.worker, request.call}, request.content);
             } catch (const Error& error) {
               engine_.reply(received.worker, channel::Reply{.error = error.what(), .call = request.call});
             }
@@ -148,6 +149,27 @@ void Controller::handle(engine::Exited exited, std::vector<Event>& events) {
     return;
   }
   events.emplace_back(WorkerEnded{rank_of(exited.worker), attempt_of(exited.worker), std::move(exited.exit)});
+}
+
+void Controller::handle(engine::Fetched fetched, std::vector<Event>& events) {
+  if (auto event = node_files_.arrived(fetched)) events.push_back(*std::move(event));
+}
+
+void Controller::ask(channel::Caller caller, const Value& content) {
+  const CheckpointQuestion question = to_checkpoint_question(content);
+  if (question.lacks.empty()) return questions_.ask(caller, question, clock_.now());
+  const checkpoint::CheckpointRegistry& registry = run_.checkpoints().registry();
+  const bool is_there = std::ranges::any_of(
+      registry.all(), [&](checkpoint::CheckpointId id) { return registry.get(id).directory == question.lacks; });
+  if (!is_there) throw NotFound(fmt::format("the run keeps no checkpoint {} any more", question.lacks));
+  node_files_.bring(caller, question.lacks);
+}
+
+// Returns the node below whose own directory a rank of the present group makes its checkpoints; empty: it makes them
+// where all see them.
+std::optional<engine::NodeId> Controller::own_directory_of(Rank rank) const {
+  if (!engine_.carries_files() || rank >= std::ssize(nodes_of_ranks_)) return std::nullopt;
+  return nodes_of_ranks_.at(static_cast<std::size_t>(rank));
 }
 
 std::optional<ValidatorLacksWorkers> Controller::lacks_workers(const channel::Message& message) {
@@ -213,14 +235,17 @@ void Controller::handle(channel::Report report, Rank rank, std::int64_t attempt,
   }
   try {
     PartReport said = part_in(report, rank);
-    if (said.part) check_part(*said.part, work_place().root());
+    if (said.part) {
+      if (said.part->node != own_directory_of(rank))
+        throw InvalidArgument("a checkpoint was reported that lies on another node than its rank");
+      check_part(*said.part, work_place().root());
+    }
     auto event = barrier_.reported(rank, {report.step, std::move(report.metrics), std::move(said)}, clock_.now());
     if (!event) return;
     if (auto* joined = std::get_if<GroupReported>(&*event)) {
-      const auto is_borrowed = [](const CheckpointPart& part) { return part.kind == CheckpointPart::Kind::borrowed; };
       GroupCheckpoint& checkpoint = joined->checkpoint;
       checkpoint.waits |= parent_ != nullptr;  // a parent receives result and checkpoint together
-      checkpoint.upload = std::ranges::any_of(checkpoint.parts, is_borrowed);
+      checkpoint.upload = std::ranges::any_of(checkpoint.parts, is_copied);
       if (auto fault = fault_of_group(checkpoint)) event = GroupBroke{attempt, *std::move(fault)};
     }
     events.push_back(*std::move(event));
@@ -234,7 +259,8 @@ void Controller::handle(const channel::Notice& notice, Rank rank, std::int64_t a
   const auto end_promise = [&](PromiseEnd end) {
     try {
       if (end.error.empty() && !end.path.empty()) {
-        const CheckpointPart part{.kind = CheckpointPart::Kind::in_place, .path = end.path};
+        const CheckpointPart part{
+            .kind = CheckpointPart::Kind::in_place, .path = end.path, .node = own_directory_of(rank)};
         check_part(part, work_place().root());
         check_together({.parts = {part}}, directory(), run_.checkpoints());
       }
@@ -257,6 +283,7 @@ void Controller::handle(const channel::Notice& notice, Rank rank, std::int64_t a
 }
 
 void Controller::add_upload_events(std::vector<Event>& events) {
+  node_files_.look();
   for (checkpoint::Uploader::Outcome& outcome : uploader_.take_outcomes()) {
     if (outcome.error.empty()) {
       events.emplace_back(CheckpointUploaded{outcome.number});
@@ -329,6 +356,7 @@ void Controller::perform(const Action& action) {
   std::visit(
       base::Overload{[&](const UploadCheckpoint& checkpoint) { upload(checkpoint); },
                      [&](const ForwardResult& result) { forward(result); },
+                     [&](const CommitCheckpoint& checkpoint) { node_files_.committed(checkpoint); },
                      [&](const RemoveDirectory& left) { delete_after_sync(kNoCheckpoint, left.path); },
                      [&](const ShowResult& result) { console_.show(result, engine_.now()); },
                      [&](const TellOfFailure&) {
@@ -344,6 +372,7 @@ void Controller::perform(const Action& action) {
 }
 
 void Controller::upload(const UploadCheckpoint& checkpoint) {
+  if (node_files_.fetch(checkpoint)) return;
   checkpoint::Uploader::Upload upload{.number = checkpoint.number};
   for (const CheckpointPart& part : checkpoint.parts) {
     const bool borrowed = part.kind == CheckpointPart::Kind::borrowed;
@@ -377,12 +406,7 @@ void Controller::remove_leftovers() {
 
 void Controller::launch(const LaunchGroup& group) {
   if (group.attempt > 1) remove_leftovers();
-  std::string checkpoint;
-  if (!group.checkpoint.empty()) {
-    checkpoint = work_place().checkpoint(group.checkpoint).string();
-  } else if (const auto beginning = parent_ != nullptr ? parent_->checkpoint() : std::nullopt) {
-    checkpoint = beginning->path().string();
-  }
+  const auto beginning = group.checkpoint.empty() && parent_ != nullptr ? parent_->checkpoint() : std::nullopt;
   const TrainerOptions& options = description_.options;
   const std::int64_t world_size = group.workers;
   const Resources resources = options.scaling_config.worker_resources();
@@ -392,6 +416,9 @@ void Controller::launch(const LaunchGroup& group) {
   key_values_.clear();
   questions_.clear();
   console_.watch_workers(world_size, engine_.now());
+  nodes_of_ranks_.clear();
+  for (const resources::Place& place : group.places) nodes_of_ranks_.push_back(place.node);
+  const std::vector<std::string> needed = needs(group.checkpoint);
   for (Rank rank = 0; rank < world_size; ++rank) {
     const resources::Place& place = group.places.at(static_cast<std::size_t>(rank));
     const Resources& machine = group.machines.at(place.node);
@@ -402,13 +429,15 @@ void Controller::launch(const LaunchGroup& group) {
     });
     const RankAssignment assignment{
         .run_name = directory().filename(),
-        .run_directory = work_place().root().string(),
+        .run_directory = work_place().root(place.node).string(),
         .place = place_of(group, rank, nodes),
         .attempt = group.attempt,
         .generation = work_place().generation(),
         .function = description_.loop.host_function,
         .config = options.train_loop_config,
-        .checkpoint = checkpoint,
+        .checkpoint = !group.checkpoint.empty() ? work_place().checkpoint(group.checkpoint, place.node).string()
+                      : beginning               ? beginning->path().string()
+                                                : "",
         .step = group.step,
         .resources = resources,
         .collective_timeout_ms = std::llround(options.run_config.collective_timeout.count() * 1e3),
@@ -420,16 +449,19 @@ void Controller::launch(const LaunchGroup& group) {
         .datasets = Config(options.datasets),
         .sends_metrics = !callbacks_.empty(),
         .runs_in_directory = options.run_config.chdir_to_rank_dir,
-        .is_on_node = !nodes.at(0).name.empty()};
+        .is_on_node = !nodes.at(0).name.empty(),
+        .node = own_directory_of(rank)};
     engine_.start(worker_id(rank, group.attempt), {.assignment = {entry_of(description_.loop), to_value(assignment)},
                                                    .node = place.node,
-                                                   .directory = work_place().path_of(own_directory),
+                                                   .directory = work_place().path_of(own_directory, place.node),
+                                                   .needs = needed,
                                                    .cpus = resources.cpus});
   }
 }
 
 void Controller::start(const StartValidator& validator) {
   const ValidationConfig& config = description_.options.validation;
+  const engine::NodeId node = validator.place.node;
   const fs::path own_directory = directory_of_validator({}, validator.checkpoint);
   patiently([&] {
     base::make_own_directory(path_of(own_directory.parent_path()));
@@ -442,9 +474,9 @@ void Controller::start(const StartValidator& validator) {
     workers = resources::with_kinds(config.workers.required_resources(), validator.machine, validator.place.gpus);
   const ValidatorAssignment assignment{
       .run_name = directory().filename(),
-      .run_directory = work_place().root().string(),
-      .directory = work_place().path_of(own_directory).string(),
-      .checkpoint = work_place().checkpoint(validator.checkpoint).string(),
+      .run_directory = work_place().root(node).string(),
+      .directory = work_place().path_of(own_directory, node).string(),
+      .checkpoint = work_place().checkpoint(validator.checkpoint, node).string(),
       .function = validator.wanted.host_function,
       .config = validator.wanted.config,
       .resources = config.resources,
@@ -454,17 +486,26 @@ void Controller::start(const StartValidator& validator) {
                                                     : std::nullopt};
   engine_.start(validator_id(validator.id, validator.attempt),
                 {.assignment = {entry_of(validator.wanted), to_value(assignment)},
-                 .node = validator.place.node,
-                 .directory = work_place().path_of(own_directory),
+                 .node = node,
+                 .directory = work_place().path_of(own_directory, node),
+                 .needs = needs(validator.checkpoint),
                  .cpus = config.resources.cpus,
                  .starts_workers = starts_workers});
 }
 
 void Controller::answer(const AnswerGroup& answer) {
-  const channel::Answer message{
-      .verdict = answer.stop ? channel::Verdict::stop : channel::Verdict::go_on,
-      .checkpoint = answer.checkpoint.empty() ? "" : work_place().checkpoint(answer.checkpoint).string()};
-  for (const Rank rank : barrier_.take_waiting()) engine_.answer(worker_id(rank, answer.attempt), message);
+  channel::Answer message{.verdict = answer.stop ? channel::Verdict::stop : channel::Verdict::go_on};
+  for (const Rank rank : barrier_.take_waiting()) {
+    const engine::NodeId node = nodes_of_ranks_.at(static_cast<std::size_t>(rank));
+    if (!answer.checkpoint.empty()) message.checkpoint = work_place().checkpoint(answer.checkpoint, node).string();
+    engine_.answer(worker_id(rank, answer.attempt), message);
+  }
+}
+
+std::vector<std::string> Controller::needs(const std::string& checkpoint) const {
+  std::vector<std::string> needs;
+  patiently([&] { needs = work_place().needs(checkpoint); });
+  return needs;
 }
 
 void Controller::reply(std::vector<worker::KeyValues::Reply> replies) {

@@ -15,6 +15,7 @@
 #include "store/experiment_store.h"
 #include "train/callback_list.h"
 #include "train/checkpoint_questions.h"
+#include "train/node_files.h"
 #include "train/options.h"
 #include "train/report_barrier.h"
 #include "train/result_files.h"
@@ -64,6 +65,7 @@ class Controller final : public control::Turns<Run> {
 
   void handle(engine::Received received, std::vector<Event>& events);
   void handle(engine::Exited exited, std::vector<Event>& events);
+  void handle(engine::Fetched fetched, std::vector<Event>& events);
   void handle(engine::NodeJoined joined, std::vector<Event>& events) { events.emplace_back(std::move(joined)); }
   void handle(engine::NodeDraining draining, std::vector<Event>& events) { events.emplace_back(std::move(draining)); }
   void handle(engine::NodeLeft left, std::vector<Event>& events) { events.emplace_back(std::move(left)); }
@@ -71,6 +73,9 @@ class Controller final : public control::Turns<Run> {
   void handle_from_validator(engine::WorkerId worker, channel::Message message, std::vector<Event>& events);
   void handle(const channel::Notice& notice, Rank rank, std::int64_t attempt, std::vector<Event>& events);
   void add_upload_events(std::vector<Event>& events);
+  void ask(channel::Caller caller, const Value& content);
+  std::optional<engine::NodeId> own_directory_of(Rank rank) const;
+  std::vector<std::string> needs(const std::string& checkpoint) const;
   static std::optional<ValidatorLacksWorkers> lacks_workers(const channel::Message& message);
   void check_resources(std::vector<Event>& events);
   std::optional<std::string> fault_of_group(const GroupCheckpoint& checkpoint) const;
@@ -104,6 +109,8 @@ class Controller final : public control::Turns<Run> {
   RunConsole& console_;
   CallbackList callbacks_;
   checkpoint::Uploader uploader_;
+  NodeFiles node_files_;
+  std::vector<engine::NodeId> nodes_of_ranks_ = {};  // of the present or last group
 };
 
 }  // namespace cadre::train

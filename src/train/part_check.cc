@@ -59,14 +59,14 @@ void check_path(const CheckpointPart& part, const fs::path& run_directory) {
     case CheckpointPart::Kind::ours:
     case CheckpointPart::Kind::copying:
       return require(checkpoint::is_reporting_name(part.path) && part.path.find(',') == std::string::npos &&
-                     is_real_directory(run_directory / path));
+                     (part.node || is_real_directory(run_directory / path)));
     case CheckpointPart::Kind::borrowed:
       if (!path.is_absolute() || !is_real_directory(path))
         throw InvalidArgument("the checkpoint " + part.path + " that was reported is no directory");
       return;
     case CheckpointPart::Kind::in_place:
       return require(path.is_relative() && path == path.lexically_normal() && !path.empty() && *path.begin() != ".." &&
-                     !is_name_of_run(path.begin()->string()) && is_real_directory(run_directory / path));
+                     !is_name_of_run(path.begin()->string()) && (part.node || is_real_directory(run_directory / path)));
     case CheckpointPart::Kind::promised:
       return;
   }

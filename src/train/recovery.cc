@@ -27,7 +27,7 @@ bool is_there(const fs::path& path) {
 bool is_whole(const PendingCheckpoint& pending, const control::WorkPlace& work_place, bool after_reboot) {
   if (after_reboot) return false;
   const auto is_there_as_reported = [&](const CheckpointPart& part) {
-    return is_there(work_place.reported(part.path));
+    return !part.node && is_there(work_place.reported(part.path));  // directories of nodes end with their controller
   };
   if (!std::ranges::all_of(pending.reported.parts, is_there_as_reported)) work_place.finish_commit(pending.directory);
   if (is_there(work_place.directory() / pending.directory)) return true;

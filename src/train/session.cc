@@ -136,9 +136,13 @@ Session::Session(channel::WorkerEnd& controller, RankAssignment assignment)
       step_(assignment_.step) {
   if (!assignment_.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(assignment_.checkpoint);
   current_session = this;
+  if (assignment_.node) CheckpointAccess::set_source([this](const fs::path& checkpoint) { bring(checkpoint); });
 }
 
-Session::~Session() { current_session = nullptr; }
+Session::~Session() {
+  CheckpointAccess::set_source({});
+  current_session = nullptr;
+}
 
 Session* Session::current() { return current_session; }
 
@@ -373,7 +377,8 @@ std::optional<CheckpointDirectory> Session::take_over(const fs::path& source) {
   return moved;
 }
 
-void Session::send(const Metrics& metrics, const PartReport& said, CheckpointDirectory* ours) {
+void Session::send(const Metrics& metrics, PartReport said, CheckpointDirectory* ours) {
+  if (said.part) said.part->node = assignment_.node;
   const bool sends_metrics = assignment_.place.world_rank == 0 || assignment_.sends_metrics;
   channel::Report report{.step = step_ + 1, .metrics = sends_metrics ? metrics : Metrics()};
   put_into(report, said);
@@ -419,6 +424,19 @@ std::vector<ReportedCheckpoint> Session::get_all_reported_checkpoints(Checkpoint
   for (CheckpointEntry& entry : to_checkpoint_entries(reply.content))
     reported.push_back(to_reported_checkpoint(std::move(entry), assignment_.run_directory));
   return reported;
+}
+
+std::optional<Checkpoint> Session::latest_checkpoint() const {
+  if (latest_checkpoint_) CheckpointAccess::make_readable(latest_checkpoint_->path());
+  return latest_checkpoint_;
+}
+
+// Has the controller send a checkpoint of the run, if it is one, to this node.
+void Session::bring(const fs::path& checkpoint) const {
+  const fs::path inside = checkpoint.lexically_relative(assignment_.run_directory);
+  if (inside.empty() || *inside.begin() == "..") return;
+  const channel::Reply reply = controller_.call(channel::Request{to_value(CheckpointQuestion{.lacks = inside})});
+  if (!reply.error.empty()) throw StorageError(reply.error);
 }
 
 // ---- Collectives, with keys that every rank counts in the same way

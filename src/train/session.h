@@ -41,7 +41,8 @@ class Session {
   static Session* current();
 
   const RankAssignment& assignment() const { return assignment_; }
-  const std::optional<Checkpoint>& latest_checkpoint() const { return latest_checkpoint_; }
+  // Throws StorageError if it is to be brought to this node, and cannot.
+  std::optional<Checkpoint> latest_checkpoint() const;
   const std::shared_ptr<worker::KeyValueStore>& store() const { return store_; }
   KeptStates& kept_states() { return kept_states_; }
 
@@ -71,7 +72,8 @@ class Session {
   void finish_later(std::function<void(PromiseEnd&)> finish, std::function<void()> has_succeeded = [] {});
   void report_in_place(const Metrics& metrics, const std::filesystem::path& checkpoint, const ReportOptions& options);
   void report_by_function(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options);
-  void send(const Metrics& metrics, const PartReport& said, CheckpointDirectory* ours = nullptr);
+  void send(const Metrics& metrics, PartReport said, CheckpointDirectory* ours = nullptr);
+  void bring(const std::filesystem::path& checkpoint) const;
   CheckpointDirectory fill(const CheckpointWriter& write);
   std::optional<CheckpointDirectory> take_over(const std::filesystem::path& source);
   bool deletes(const std::filesystem::path& checkpoint, const ReportOptions& options) const;

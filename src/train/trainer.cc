@@ -178,7 +178,7 @@ Result Trainer::run() {
   Run run(options_, parent != nullptr);
   const bool has_ended = restored_ && store::is_finished(directory);
   const std::unique_ptr<engine::Engine> engine =
-      control::make_engine(session, store::training_run_tenant, config.if_exists, has_ended, false);
+      control::make_engine(session, store::training_run_tenant, config.if_exists, has_ended);
   if (worker::has_cluster() && !has_ended) require_all_resources();
   RunConsole console(directory, config, engine->now());
   Controller controller(description, directory, run, session.store, *engine, console, parent, session.publication);

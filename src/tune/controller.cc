@@ -18,7 +18,6 @@
 #include "resources/gpu_kinds.h"
 #include "resources/gpus.h"
 #include "resources/memory_usage.h"
-#include "storage/remote_directory.h"
 #include "store/object_files.h"
 #include "tune/host_trainable.h"
 #include "tune/journal.h"
@@ -63,6 +62,7 @@ Event to_event(engine::Event&& event) {
   if (auto* joined = std::get_if<engine::NodeJoined>(&event)) return std::move(*joined);
   if (auto* draining = std::get_if<engine::NodeDraining>(&event)) return std::move(*draining);
   if (auto* left = std::get_if<engine::NodeLeft>(&event)) return std::move(*left);
+  if (std::holds_alternative<engine::Fetched>(event)) throw std::logic_error("an experiment fetches nothing");
   auto& [worker, message] = std::get<engine::Received>(event);
   const TrialIndex trial = trial_of(worker);
   const std::int64_t attempt = attempt_of(worker);
@@ -279,19 +279,9 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
                                                      : std::nullopt};
 }
 
-// Returns what a worker reads in the experiment's directory, if that must be carried to it.
 std::vector<std::string> Controller::needs_of(const Launch& launch) const {
   std::vector<std::string> needs;
-  if (!engine_.carries_files()) return needs;
-  if (!launch.checkpoint.empty()) {
-    patiently([&] { storage::fetch(directory() / launch.checkpoint); });
-    needs.push_back(launch.checkpoint);
-  }
-  std::error_code none;
-  if (!fs::is_directory(path_of(store::kObjectsDirectory), none)) return needs;
-  for (const std::string& id : base::list_directory(path_of(store::kObjectsDirectory))) {
-    if (store::size_of_object(id)) needs.push_back(std::string(store::kObjectsDirectory) + "/" + id);
-  }
+  patiently([&] { needs = work_place().needs(launch.checkpoint); });
   return needs;
 }
 

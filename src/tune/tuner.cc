@@ -185,7 +185,7 @@ ResultGrid Tuner::run() {
   const auto errored = errored_of(restore_.value_or(RestoreOptions()));
   const bool has_ended = restore_ && errored == ControllerStarted::Errored::leave && store::is_finished(directory);
   const std::unique_ptr<engine::Engine> engine =
-      control::make_engine(session, store::experiment_tenant, run.if_exists, has_ended, true);
+      control::make_engine(session, store::experiment_tenant, run.if_exists, has_ended);
   if (worker::has_cluster() && !has_ended) require_room(trainable_);
   Controller controller({.experiment_name = session.name(),
                          .directory = directory,

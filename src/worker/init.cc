@@ -220,12 +220,11 @@ void shutdown() {
 namespace worker {
 
 std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& directory,
-                                                 const std::vector<std::filesystem::path>& marks,
-                                                 bool may_carry_files) {
+                                                 const std::vector<std::filesystem::path>& marks) {
   Process& process = initialised_process();
   if (!process.cluster) return std::make_unique<engine::local::LocalEngine>(*process.server, process.resources);
   engine::cluster::ClusterEngine& nodes = nodes_of(process, directory);
-  auto lease = std::make_unique<engine::cluster::Lease>(nodes, directory, marks, may_carry_files);
+  auto lease = std::make_unique<engine::cluster::Lease>(nodes, directory, marks);
   if (marks.empty() || !lease->seen().empty()) return lease;
   return std::make_unique<engine::cluster::Carrier>(std::move(lease), nodes, directory);
 }

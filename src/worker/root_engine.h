@@ -17,11 +17,10 @@ namespace cadre::worker {
 // With a cluster waits for its nodes; throws Interrupted after a signal to end meanwhile. `directory`: that of the run,
 // whose lock this process holds, so that the process that continues the run if this one is killed finds them; empty:
 // nobody finds them. `marks`: a file in each directory in which the run's workers can work, best first, that belongs to
-// this run only: the nodes must all see one of them (engine::Engine::directory_of_workers). None: they need not.
-// `may_carry_files`: nor need they if the run can do with an engine that carries files (engine::Engine::carries_files).
+// this run only; if no node lacks one of them, workers work there (engine::Engine::directory_of_workers), otherwise the
+// engine carries files (engine::Engine::carries_files). None: workers have no files of the run.
 std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& directory = {},
-                                                 const std::vector<std::filesystem::path>& marks = {},
-                                                 bool may_carry_files = false);
+                                                 const std::vector<std::filesystem::path>& marks = {});
 
 // Returns an engine for a run that has ended, which starts no worker: no nodes are requested for it. Throws EngineError
 // as above, but not for another engine in use.

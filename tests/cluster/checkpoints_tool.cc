@@ -86,7 +86,8 @@ void learn(const Config& config) {
     report(step, sum, config.get<std::string>("own_disk"));
   }
   for (const train::ReportedCheckpoint& reported : train::get_all_reported_checkpoints()) {
-    if (read(reported.checkpoint.path(), rank) != reported.reported_metrics.get<std::int64_t>("sum") * factor)
+    if (read(reported.checkpoint.as_directory().path(), rank) !=
+        reported.reported_metrics.get<std::int64_t>("sum") * factor)
       throw Error("rank " + std::to_string(rank) + " does not find its file in " + reported.checkpoint.path().string());
   }
 }

@@ -73,6 +73,12 @@ ino_t number_of(const fs::path& file) {
       }
     });
 
+// Prints what it is replied.
+[[maybe_unused]] const bool asks = entry("asks", [](channel::WorkerEnd& end, const Value&) {
+  const channel::Reply reply = end.call(channel::Request{});
+  std::cout << "replied: " << reply.error << std::endl;
+});
+
 std::unique_ptr<ClusterEngine> make_two_agents() {
   return std::make_unique<ClusterEngine>(
       std::make_unique<engine::cluster::Processes>(),
@@ -86,7 +92,7 @@ class CarryingEngine final : public engine::ForwardingEngine {
  public:
   static std::unique_ptr<CarryingEngine> make(const fs::path& directory) {
     auto nodes = make_two_agents();
-    auto lease = std::make_unique<engine::cluster::Lease>(*nodes, fs::path(), std::vector<fs::path>(), true);
+    auto lease = std::make_unique<engine::cluster::Lease>(*nodes, fs::path(), std::vector<fs::path>());
     auto carrier = std::make_unique<Carrier>(std::move(lease), *nodes, directory);
     return std::unique_ptr<CarryingEngine>(new CarryingEngine(std::move(nodes), std::move(carrier)));
   }
@@ -233,6 +239,62 @@ TEST_F(CarrierTest, WhatWasReportedIsNotTakenForAnotherCheckpointOfTheSameSize) 
   EXPECT_EQ(content_of(root(0) / "other/checkpoint_7/deep/model"), "oooo");
   engine->answer(worker, {});
   ASSERT_TRUE(heard.until_all_exited(std::nullopt));
+}
+
+TEST_F(CarrierTest, WhatTheControllerFetchesIsKeptThereUnderItsNameUntilTheNextOne) {
+  const engine::NodeId node = engine->nodes().at(0).id;
+  for (const char* name : {"made_1", "made_2"}) {
+    fs::create_directories(root(0) / name / "deep");
+    std::ofstream(root(0) / name / "deep/model") << std::string(3'000'000, 'm');
+    engine->fetch(node, name, std::string("copy_of_") + name);
+  }
+  ASSERT_TRUE(heard.until([&] { return heard.fetched.size() == 2; }, std::nullopt));
+  EXPECT_EQ(heard.fetched.front().from, "made_1");
+  EXPECT_EQ(heard.fetched.front().fault, "");
+  EXPECT_EQ(content_of(run / "copy_of_made_1/deep/model").size(), 3'000'000U);
+  const ino_t made = number_of(root(0) / "made_1");
+  fs::rename(run / "copy_of_made_1", run / "checkpoint_1");
+  engine->keep_fetched(node, "made_1", "checkpoint_1");
+  const WorkerId worker = start(0, 0, 0, {"checkpoint_1"});
+  ASSERT_TRUE(heard.until_all_exited(std::nullopt));
+  EXPECT_EQ(heard.exit(worker), engine::conformance::exited_with_0);
+  EXPECT_EQ(number_of(root(0) / "checkpoint_1"), made) << "it was not sent";
+  engine->keep_fetched(node, "made_2", "checkpoint_2");
+  EXPECT_TRUE(heard.until([&] { return !fs::exists(root(0) / "checkpoint_1"); }, std::nullopt));
+  EXPECT_TRUE(fs::exists(root(0) / "checkpoint_2"));
+}
+
+TEST_F(CarrierTest, WhatCannotBeFetchedIsSaidWithItsReason) {
+  const engine::NodeId node = engine->nodes().at(0).id;
+  const auto fault_of = [&](engine::NodeId from_node, const std::string& from) {
+    heard.fetched.clear();
+    engine->fetch(from_node, from, "copy");
+    EXPECT_TRUE(heard.until([&] { return !heard.fetched.empty(); }, std::nullopt));
+    return heard.fetched.empty() ? "" : heard.fetched.front().fault;
+  };
+  EXPECT_THAT(fault_of(node, "nothing"), HasSubstr("nothing"));
+  EXPECT_THAT(fault_of(node, "../outside"), HasSubstr("../outside"));
+  EXPECT_EQ(fault_of(99, "made"), "its node has left");
+  fs::create_directories(root(0) / "made");
+  std::ofstream(root(0) / "made/model") << std::string(200'000'000, 'm');
+  heard.fetched.clear();
+  engine->fetch(node, "made", "copy");
+  ::kill(static_cast<pid_t>(engine->of_nodes().agent_process(node)), SIGKILL);
+  ASSERT_TRUE(heard.until([&] { return !heard.fetched.empty(); }, std::nullopt));
+  EXPECT_EQ(heard.fetched.front().fault, "its node has left");
+  EXPECT_THAT(names_in(run), IsEmpty());
+}
+
+TEST_F(CarrierTest, AReplyHasTheErrorIfWhatItGoesWithCannotBeBrought) {
+  const engine::NodeId node = engine->nodes().at(0).id;
+  fs::create_directories(run / "asker");
+  engine->start(1, {.assignment = {"asks", Value(Dict{})}, .node = node, .directory = root(0) / "asker"});
+  heard.started.insert(1);
+  engine->bring(1, {"nothing"});
+  engine->reply(1, channel::Reply{.call = 1});
+  ASSERT_TRUE(heard.until_all_exited(std::nullopt));
+  EXPECT_EQ(heard.exit(1), engine::conformance::exited_with_0);
+  EXPECT_THAT(content_of(run / "asker/stdout"), HasSubstr("replied: its node cannot have nothing: "));
 }
 
 TEST_F(CarrierTest, AWorkerWhoseNeedsCannotBeHadIsNotStarted) {

@@ -89,6 +89,7 @@ class Listener {
   std::vector<Node> joined;
   std::vector<NodeDraining> draining;
   std::vector<NodeLeft> left;
+  std::vector<Fetched> fetched;
 
  private:
   static constexpr std::chrono::seconds patience{60};
@@ -109,6 +110,7 @@ class Listener {
     heard_[event.worker].exits.push_back(event.exit);
     ++exited;
   }
+  void take(Fetched& event, const std::optional<channel::Answer>&) { fetched.push_back(event); }
   void take(NodeJoined& event, const std::optional<channel::Answer>&) { joined.push_back(event.node); }
   void take(NodeDraining& event, const std::optional<channel::Answer>&) { draining.push_back(event); }
   void take(NodeLeft& event, const std::optional<channel::Answer>&) { left.push_back(event); }

@@ -102,7 +102,11 @@ void Carrier::reply(WorkerId id, const channel::StoreReply& reply) {
   call(id, [this, id, reply] { ForwardingEngine::reply(id, reply); });
 }
 void Carrier::reply(WorkerId id, const channel::Reply& reply) {
-  call(id, [this, id, reply] { ForwardingEngine::reply(id, reply); });
+  call(
+      id, [this, id, reply] { ForwardingEngine::reply(id, reply); },
+      [this, id, number = reply.call](const std::string& fault) {
+        ForwardingEngine::reply(id, channel::Reply{.error = fault, .call = number});
+      });
 }
 
 void Carrier::kill(WorkerId id) {
@@ -114,10 +118,11 @@ void Carrier::kill(WorkerId id) {
   forget(id);
 }
 
-void Carrier::call(WorkerId id, std::function<void()> make) {
+void Carrier::call(WorkerId id, std::function<void()> make,
+                   std::function<void(const std::string& fault)> make_without) {
   const auto found = workers_.find(id);
   if (found == workers_.end()) return;
-  found->second.calls.push_back({std::exchange(found->second.needs, {}), std::move(make)});
+  found->second.calls.push_back({std::exchange(found->second.needs, {}), std::move(make), std::move(make_without)});
   make_calls(id);
 }
 
@@ -182,7 +187,7 @@ void Carrier::send_more() {
     for (auto& [place, receiver] : node.receivers) {
       if (receiver.retry_at > Clock::now()) continue;
       receiver.retry_at = TimePoint::max();
-      receiver.files = std::make_unique<FileReceiver>(directory_, place);
+      receiver.files = std::make_unique<FileReceiver>(directory_, receiver.to);
       nodes_.send(id, Fetch{place});
     }
     while ((node.sender || !node.to_send.empty()) && nodes_.has_room(id)) {
@@ -203,7 +208,7 @@ void Carrier::send_more() {
   for (const NodeId node : ready) make_calls_on(node);
 }
 
-// Ends the workers that need or hold what is not to be had.
+// Ends the workers that need or hold what is not to be had, but for those that only asked for it.
 void Carrier::cannot_have(NodeId node, const std::string& place, const std::string& fault) {
   on_nodes_[node].there.erase(place);
   std::vector<WorkerId> affected;
@@ -214,7 +219,21 @@ void Carrier::cannot_have(NodeId node, const std::string& place, const std::stri
     const bool holds_it = std::ranges::find(worker.holds, place) != worker.holds.end();
     if (worker.node == node && (needs_it || holds_it)) affected.push_back(id);
   }
-  for (const WorkerId id : affected) end_with(id, fmt::format("its node cannot have {}: {}", place, fault));
+  const std::string text = fmt::format("its node cannot have {}: {}", place, fault);
+  for (const WorkerId id : affected) can_do_without(workers_.at(id), place, text) ? make_calls(id) : end_with(id, text);
+}
+
+bool Carrier::can_do_without(Worker& worker, const std::string& place, const std::string& fault) {
+  std::size_t replies = 0;
+  for (Call& call : worker.calls) {
+    if (!call.needs.contains(place)) continue;
+    if (!call.make_without) return false;
+    call.needs.erase(place);
+    call.make = [make = call.make_without, fault] { make(fault); };
+    ++replies;
+  }
+  std::erase(worker.holds, place);
+  return replies > 0 && !worker.needs.contains(place);
 }
 
 void Carrier::drop_unless_held(NodeId node, const std::string& place) {
@@ -222,7 +241,7 @@ void Carrier::drop_unless_held(NodeId node, const std::string& place) {
     if (worker.node == node && std::ranges::find(worker.holds, place) != worker.holds.end()) return;
   }
   const auto found = on_nodes_.find(node);
-  if (found == on_nodes_.end()) return;
+  if (found == on_nodes_.end() || found->second.kept == place) return;
   std::erase(found->second.to_send, place);
   if (found->second.there.erase(place) != 0) nodes_.send(node, Drop{place});
 }
@@ -259,19 +278,44 @@ void Carrier::hear(Event event) {
     const std::string place = worker.directory + "/" + report->checkpoint;
     // The controller refuses a name that cannot be a checkpoint's.
     if (report->checkpoint.find('/') == std::string::npos && fault_of_place(place).empty()) {
-      fetch(worker, place);
+      fetch_report(worker, place);
       return worker.said.push_back(std::move(event));
     }
   }
   heard_.push_back(std::move(event));
 }
 
-void Carrier::fetch(Worker& worker, const std::string& place) {
+void Carrier::fetch_report(Worker& worker, const std::string& place) {
   if (!worker.reported.empty()) nodes_.send(worker.node, Drop{worker.reported});
   worker.reported.clear();
   worker.fetched = place;
-  on_nodes_[worker.node].receivers[place].files = std::make_unique<FileReceiver>(directory_, place);
-  nodes_.send(worker.node, Fetch{place});
+  receive(worker.node, place, place, true);
+}
+
+void Carrier::fetch(NodeId node, const std::string& from, const std::string& to) {
+  const std::vector<Node> nodes = nodes_.nodes();
+  std::string fault = fault_of_place(from);
+  if (!fault.empty()) fault = fmt::format("{} is no path in its node's directory: {}", from, fault);
+  if (std::ranges::find(nodes, node, &Node::id) == nodes.end()) fault = "its node has left";
+  if (fault.empty()) return receive(node, from, to, false);
+  heard_.emplace_back(Fetched{node, from, fault});
+  ForwardingEngine::wake();
+}
+
+void Carrier::receive(NodeId node, const std::string& from, const std::string& to, bool is_of_report) {
+  on_nodes_[node].receivers[from] = {
+      .to = to, .is_of_report = is_of_report, .files = std::make_unique<FileReceiver>(directory_, to)};
+  nodes_.send(node, Fetch{from});
+}
+
+void Carrier::keep_fetched(NodeId node, const std::string& from, const std::string& name) {
+  const auto found = on_nodes_.find(node);
+  if (found == on_nodes_.end()) return;
+  if (name.empty()) return nodes_.send(node, Drop{from});
+  nodes_.send(node, Move{from, name});
+  found->second.there.insert(name);
+  const std::string former = std::exchange(found->second.kept, name);
+  if (!former.empty()) drop_unless_held(node, former);
 }
 
 void Carrier::arrived(NodeId node, const Piece& piece) {
@@ -286,23 +330,36 @@ void Carrier::arrived(NodeId node, const Piece& piece) {
     if (is_last) found->second.retry_at = Clock::now() + kUntilThereIsSpace;
     return;
   }
-  const auto who = std::ranges::find_if(
-      workers_, [&](const auto& entry) { return entry.second.node == node && entry.second.fetched == piece.place; });
+  std::string fault;
   try {
     if (!found->second.files->take(piece)) return;
-    if (who != workers_.end()) {
-      who->second.reported = piece.place;
-      who->second.reported_here = KnownFile(directory_ / piece.place);
-    }
-    on_node.receivers.erase(found);
-    if (who != workers_.end()) end_fetching(who->first, "");
   } catch (const OutOfSpace&) {  // the worker waits in report(), as it would here
     found->second.files.reset();
     if (is_last) found->second.retry_at = Clock::now() + kUntilThereIsSpace;
+    return;
   } catch (const StorageError& error) {
-    on_node.receivers.erase(found);
-    if (who != workers_.end()) end_fetching(who->first, error.what());
+    fault = error.what();
   }
+  const Receiver receiver = std::move(found->second);
+  on_node.receivers.erase(found);
+  has_arrived(node, piece.place, receiver, fault);
+}
+
+// Tells the controller, or lets the worker go on that has reported this.
+void Carrier::has_arrived(NodeId node, const std::string& from, const Receiver& receiver, const std::string& fault) {
+  if (!receiver.is_of_report) {
+    if (!fault.empty()) nodes_.send(node, Drop{from});
+    heard_.emplace_back(Fetched{node, from, fault});
+    return ForwardingEngine::wake();
+  }
+  const auto who = std::ranges::find_if(
+      workers_, [&](const auto& entry) { return entry.second.node == node && entry.second.fetched == from; });
+  if (who == workers_.end()) return;
+  if (fault.empty()) {
+    who->second.reported = from;
+    who->second.reported_here = KnownFile(directory_ / receiver.to);
+  }
+  end_fetching(who->first, fault);
 }
 
 void Carrier::arrived(NodeId node, const Printed& printed) {
@@ -350,6 +407,9 @@ void Carrier::lose(NodeId node) {
     const bool has_ended = !worker.said.empty() && std::holds_alternative<Exited>(worker.said.back());
     if (has_ended) heard_.push_back(std::move(worker.said.back()));
     workers_.erase(id);
+  }
+  for (const auto& [from, receiver] : on_nodes_[node].receivers) {
+    if (!receiver.is_of_report) heard_.emplace_back(Fetched{node, from, "its node has left"});
   }
   on_nodes_.erase(node);
 }

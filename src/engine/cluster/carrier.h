@@ -35,6 +35,8 @@ class Carrier final : public ForwardingEngine, private FilePeer {
   std::filesystem::path directory_of_workers(NodeId node) const override { return nodes_.own_directory_of(node); }
   bool carries_files() const override { return true; }
   void bring(WorkerId worker, const std::vector<std::string>& files) override;
+  void fetch(NodeId node, const std::string& from, const std::string& to) override;
+  void keep_fetched(NodeId node, const std::string& from, const std::string& name) override;
   void start(WorkerId worker, const WorkerSpec& spec) override;
   void answer(WorkerId worker, const channel::Answer& answer) override;
   void reply(WorkerId worker, const channel::StoreReply& reply) override;
@@ -47,6 +49,7 @@ class Carrier final : public ForwardingEngine, private FilePeer {
   struct Call {
     std::set<std::string> needs;
     std::function<void()> make;
+    std::function<void(const std::string& fault)> make_without = {};  // empty: without them the worker is killed
   };
   struct Worker {
     NodeId node = 0;
@@ -64,6 +67,8 @@ class Carrier final : public ForwardingEngine, private FilePeer {
   using TimePoint = Clock::time_point;
   // Something that is fetched.
   struct Receiver {
+    std::string to = {};
+    bool is_of_report = false;                 // false: the controller has asked for it
     std::unique_ptr<FileReceiver> files = {};  // empty: there was no space for it
     TimePoint retry_at = TimePoint::max();     // then, once its last piece has come
   };
@@ -71,7 +76,8 @@ class Carrier final : public ForwardingEngine, private FilePeer {
     std::set<std::string> there = {};
     std::deque<std::string> to_send = {};
     std::optional<FileSender> sender = {};
-    std::map<std::string, Receiver> receivers = {};
+    std::map<std::string, Receiver> receivers = {};  // by its path on the node
+    std::string kept = {};                           // by keep_fetched()
   };
   struct Fault {
     NodeId node;
@@ -85,14 +91,17 @@ class Carrier final : public ForwardingEngine, private FilePeer {
 
   void need(Worker& worker, const std::string& place);
   bool rename_reported(NodeId node, const std::string& place);
-  void call(WorkerId id, std::function<void()> make);
+  void call(WorkerId id, std::function<void()> make, std::function<void(const std::string& fault)> make_without = {});
   void make_calls(WorkerId id);
   void make_calls_on(NodeId node);
   void hear(Event event);
-  void fetch(Worker& worker, const std::string& place);
+  void fetch_report(Worker& worker, const std::string& place);
+  void receive(NodeId node, const std::string& from, const std::string& to, bool is_of_report);
+  void has_arrived(NodeId node, const std::string& from, const Receiver& receiver, const std::string& fault);
   void end_fetching(WorkerId id, const std::string& fault);
   void end_with(WorkerId id, const std::string& fault);
   void cannot_have(NodeId node, const std::string& place, const std::string& fault);
+  static bool can_do_without(Worker& worker, const std::string& place, const std::string& fault);
   void lose(NodeId node);
   void forget(WorkerId id);
   void drop_unless_held(NodeId node, const std::string& place);

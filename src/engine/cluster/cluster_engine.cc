@@ -366,9 +366,9 @@ void ClusterEngine::begin_run() {
 
 // ---- What nodes see
 
-std::filesystem::path ClusterEngine::use_nodes_that_see(const std::vector<std::filesystem::path>& files,
-                                                        bool otherwise_any) {
+std::filesystem::path ClusterEngine::use_nodes_that_see(const std::vector<std::filesystem::path>& files) {
   marks_.clear();
+  blind_nodes_.clear();
   for (auto& [id, member] : members_) member.is_announced = true;  // also if the call before has thrown
   if (files.empty()) return {};
   for (const std::filesystem::path& file : files)
@@ -386,26 +386,23 @@ std::filesystem::path ClusterEngine::use_nodes_that_see(const std::vector<std::f
   if (interrupts.signal() != 0) throw Interrupted("interrupted while nodes were asked what they see");
   for (auto& [id, member] : members_) member.is_announced = true;
   events_.clear();  // these nodes are there from the beginning
-  choose_mark(otherwise_any);
+  choose_mark();
   return marks_.empty() ? std::filesystem::path() : marks_.front().file;
 }
 
-void ClusterEngine::choose_mark(bool otherwise_any) {
+void ClusterEngine::choose_mark() {
   const auto is_seen_by_all = [this](const Mark& mark) { return blind_to(mark).empty(); };
   if (const auto seen = std::ranges::find_if(marks_, is_seen_by_all); seen != marks_.end()) {
     marks_ = {Mark(*seen)};
     return;
   }
-  if (otherwise_any) return marks_.clear();
-  std::string text;
   for (const Mark& mark : marks_) {
     const std::string directory = mark.file.parent_path().string();
-    text += text.empty() ? fmt::format("the run's directory {} is not seen by all nodes: {}", directory, blind_to(mark))
-                         : fmt::format("; nor is {}, where it is published: {}", directory, blind_to(mark));
+    blind_nodes_ += blind_nodes_.empty()
+                        ? fmt::format("{} is not seen by all nodes: {}", directory, blind_to(mark))
+                        : fmt::format("; nor is {}, where it is published: {}", directory, blind_to(mark));
   }
-  throw EngineError(text +
-                    ". All of them must see it under the same path: set storage_path to a directory on a file "
-                    "system that they share");
+  marks_.clear();
 }
 
 // Returns the nodes that do not see a file, with their reasons.

@@ -83,6 +83,8 @@ class ClusterEngine final : public Engine {
   ~ClusterEngine() override;
 
   std::vector<Node> nodes() const override;
+  // Those that saw none of the files in the last call of use_nodes_that_see().
+  std::string blind_nodes() const override { return blind_nodes_; }
   bool follows_demand() const override { return pool_.follows_demand(); }
   void set_demand(std::vector<Demand> demand) override;
   Resources resources() const override;
@@ -114,11 +116,10 @@ class ClusterEngine final : public Engine {
   // requested and awaited. Throws as the constructor does.
   void begin_run();
   // From now on, only nodes are used that see the first of these files that all present ones see, with what it holds
-  // here; returns that file. Each lies in a directory in which the run can work, and belongs to this run only. None of
-  // them: any node is used. Nodes that join later and do not see it are given back, with a message. Throws EngineError,
-  // naming the nodes that do not see a file, StorageError, and Interrupted after a signal to end.
-  // `otherwise_any`: if no file is seen by all nodes, returns none, and uses those that have a directory of their own.
-  std::filesystem::path use_nodes_that_see(const std::vector<std::filesystem::path>& files, bool otherwise_any = false);
+  // here; returns that file. Each lies in a directory in which the run can work, and belongs to this run only. Nodes
+  // that join later and do not see it are given back, with a message. None of them, or none that all nodes see: any
+  // node is used. Throws StorageError, and Interrupted after a signal to end.
+  std::filesystem::path use_nodes_that_see(const std::vector<std::filesystem::path>& files);
   // For files; `peer` must live until it is replaced, by null in the end.
   void set_file_peer(FilePeer* peer) { file_peer_ = peer; }
   // Returns a node's own directory; empty if it has none, or has left.
@@ -224,7 +225,7 @@ class ClusterEngine final : public Engine {
   void look(Member& member);
   bool has_looked(const Member& member) const;
   std::string blind_to(const Mark& mark) const;
-  void choose_mark(bool otherwise_any);
+  void choose_mark();
   void dismiss_blind(Member& member, const Mark& mark);
   void drain(Member& member, std::optional<double> seconds_left, std::string reason);
   void give_up(NodeId node, const std::string& reason);
@@ -265,7 +266,8 @@ class ClusterEngine final : public Engine {
   // Nodes whose agents have connected, and are being ended by the provider.
   std::set<Place> given_up_ = {};
   std::vector<Mark> marks_ = {};  // the one that nodes must see; while is_looking_, all that they are asked about
-  bool is_looking_ = false;       // true: use_nodes_that_see() has not returned
+  std::string blind_nodes_ = {};
+  bool is_looking_ = false;  // true: use_nodes_that_see() has not returned
   FilePeer* file_peer_ = nullptr;
   std::filesystem::path kept_in_ = {};
   bool is_keeping_due_ = false;

@@ -7,13 +7,13 @@
 namespace cadre::engine::cluster {
 
 Lease::Lease(ClusterEngine& nodes, const std::filesystem::path& directory,
-             const std::vector<std::filesystem::path>& marks, bool otherwise_any)
+             const std::vector<std::filesystem::path>& marks)
     : ForwardingEngine(nodes), nodes_(nodes) {
   if (!nodes.claim()) throw EngineError("another run in this process uses the nodes; wait until it has ended");
   try {
     nodes.keep_in(directory);
     nodes.begin_run();
-    seen_ = nodes.use_nodes_that_see(marks, otherwise_any);
+    seen_ = nodes.use_nodes_that_see(marks);
   } catch (...) {
     nodes.keep_in({});
     nodes.use_nodes_that_see({});

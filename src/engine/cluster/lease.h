@@ -12,11 +12,9 @@ namespace cadre::engine::cluster {
 // Uses all nodes, one run after the other. Ends its workers when destroyed.
 class Lease final : public ForwardingEngine {
  public:
-  // `directory`: of the run, which finds the nodes there after this process was killed; empty: it has none. `marks` and
-  // `otherwise_any`: see ClusterEngine::use_nodes_that_see. Throws EngineError if another run uses the nodes, and as
-  // that does.
-  Lease(ClusterEngine& nodes, const std::filesystem::path& directory, const std::vector<std::filesystem::path>& marks,
-        bool otherwise_any = false);
+  // `directory`: of the run, which finds the nodes there after this process was killed; empty: it has none. `marks`:
+  // see ClusterEngine::use_nodes_that_see. Throws EngineError if another run uses the nodes, and as that does.
+  Lease(ClusterEngine& nodes, const std::filesystem::path& directory, const std::vector<std::filesystem::path>& marks);
   ~Lease() override;
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
