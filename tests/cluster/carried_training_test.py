@@ -105,9 +105,9 @@ class CarriedTrainingTest(commands_test.RemoteShell):
         restart_test.wait_until(lambda: not self.cluster.processes("checkpoints_tool"), "all agents have ended")
 
     def files(self, run):
-        """Returns all files of checkpoints, with what is in them."""
+        """Returns all files of checkpoints, with what is in them: their numbers are others if one was lost on its way."""
         self.assertFalse(list(run.glob(".reporting*")))
-        return {str(file.relative_to(run)): file.read_bytes() for file in run.glob("*/rank_?")}
+        return sorted((file.name, int(file.read_bytes())) for file in run.glob("*/rank_?"))
 
     def wait_for_reports(self, number):
         file = self.experiment() / "result.json"
@@ -146,6 +146,21 @@ class CarriedTrainingTest(commands_test.RemoteShell):
         self.cluster.kill("checkpoints_tool")
         process.wait(restart_test.DEADLINE_S)
         self.assertEqual(self.output(self.start(self.command(40, 50))), self.output(self.start(self.command(40, 1, self.directory / "here"))))
+
+    def test_one_model_comes_to_the_parameters_of_one_machine(self):
+        tool = commands_test.BIN / "torch_training_tool"
+        if not tool.exists():
+            self.skipTest("Cadre is built without libtorch")
+        cpus = len(os.sched_getaffinity(0))  # a node has as many
+        process = self.start([tool, self.storage, 60, cpus / 2, 50], CADRE_CLUSTER=self.cluster_file())
+        self.wait_for_reports(10)
+        self.cluster.kill(tool.name, node="n1")
+        self.wait_for_reports(30)
+        self.cluster.kill(tool.name, node="ctl")
+        process.wait(restart_test.DEADLINE_S)
+        output = self.output(self.start([tool, self.storage, 60, cpus / 2, 50], CADRE_CLUSTER=self.cluster_file()))
+        self.assertEqual(output, self.output(self.start([tool, self.directory / "here", 60, cpus / 4, 0])))
+        self.assertGreater(len(output.split()), 8)
 
     # ---- In Python
 

@@ -230,7 +230,7 @@ class FaultsTest(unittest.TestCase):
 
     def kill_slurmd(self):
         node = self.draw_node()
-        if self.cluster.kill("slurmd", node) == 0:
+        if self.cluster.kill("slurmd", node, may_be_none=True) == 0:
             return False
         self.after(self.random.uniform(0, 2), lambda: self.cluster.start_slurmd(node))
         return True
@@ -240,7 +240,7 @@ class FaultsTest(unittest.TestCase):
         return stepd is not None and send(stepd, signal.SIGKILL)
 
     def kill_slurmctld(self):
-        if self.cluster.kill("slurmctld") == 0:
+        if self.cluster.kill("slurmctld", may_be_none=True) == 0:
             return False
         self.slurmctld_killed = time.monotonic()
         self.after(self.random.uniform(0, 2), self.cluster.start_slurmctld)

@@ -26,6 +26,7 @@ SKIPPED = 77
 PROGRAMS = ["ip", "tc", "nft", "ping", "nsenter", "unshare"]
 PROGRAMS_OF_SLURM = ["slurmctld", "slurmd", "srun", "sbatch", "munged"]
 CONTROL = "ctl"
+LONGEST_COMM = 15  # of a program's name, which the kernel cuts
 DEADLINE_S = 60
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -204,7 +205,7 @@ class Rig:
         return done
 
     def processes(self, name=None, node=None):
-        """Returns the ids of processes of the cluster, as this process sees them."""
+        """Returns the ids of processes of the cluster, as this process sees them. `name` is that of a program."""
         cluster = self._namespace(self._pids[CONTROL], "pid")
         network = self._namespace(self._pids[node], "net") if node else None
         found = []
@@ -212,15 +213,17 @@ class Rig:
             if not entry.name.isdigit():
                 continue
             with contextlib.suppress(OSError):  # it has ended
-                if name in (None, (entry / "comm").read_text().strip()) \
+                if (name is None or name[:LONGEST_COMM] == (entry / "comm").read_text().strip()) \
                         and self._namespace(entry.name, "pid") == cluster \
                         and network in (None, self._namespace(entry.name, "net")):
                     found.append(int(entry.name))
         return sorted(found)
 
-    def kill(self, name, node=None, signal_number=signal.SIGKILL):
+    def kill(self, name, node=None, signal_number=signal.SIGKILL, may_be_none=False):
         """Sends a signal to processes by name, on one node or all, and waits for their end; returns how many there were."""
         killed = self.processes(name, node)
+        if not killed and not may_be_none:
+            raise RigError(f"no process {name} runs on {node or 'any node'}")
         for pid in killed:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal_number)

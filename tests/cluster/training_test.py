@@ -47,19 +47,21 @@ class TrainingTest(unittest.TestCase):
         return [re.findall("on .*", (self.cluster.directory / name / "training" / f"rank_{rank}" / "stdout").read_text())
                 for rank in range(4)]
 
-    def compare(self, program, steps, *arguments, meanwhile=lambda: None):
+    def compare(self, program, steps, *arguments, meanwhile=lambda: None, beginnings=1):
         cpus = len(os.sched_getaffinity(0))  # a node has as many
         here = self.result(self.start(program, "here", steps, cpus / 4, *arguments))
         self.assertGreater(len(here.split()), 8)
         process = self.start(program, "nodes", steps, cpus / 2, *arguments, CADRE_CLUSTER=str(self.two_nodes()))
         meanwhile()
         self.assertEqual(self.result(process), here)
-        self.assert_two_on_each(self.places("nodes"))
+        places = self.places("nodes")
+        self.assertEqual([len(said) for said in places], [beginnings] * 4)
+        self.assert_two_on_each([said[-1] for said in places])
 
     def assert_two_on_each(self, places):
-        hosts = [re.findall(r"on (\w+)", said[0])[0] for said in places]
+        hosts = [re.findall(r"on (\w+)", said)[0] for said in places]
         self.assertEqual(len(set(hosts)), 2)
-        self.assertEqual(places, [[f"on {host} local rank {rank % 2} of 2, node {rank // 2}"] for rank, host in enumerate(hosts)])
+        self.assertEqual(places, [f"on {host} local rank {rank % 2} of 2, node {rank // 2}" for rank, host in enumerate(hosts)])
 
     def compare_in_cpp(self, *arguments, **options):
         tool = BIN / "torch_training_tool"
@@ -86,7 +88,7 @@ class TrainingTest(unittest.TestCase):
             self.wait_for_reports(10)
             self.cluster.kill("torch_training_tool", node="n1")
 
-        self.compare_in_cpp(60, 50, meanwhile=kill)
+        self.compare_in_cpp(60, 50, meanwhile=kill, beginnings=2)
 
     def test_a_spare_takes_over(self):
         """Of three nodes two are needed: the third is there when one is lost, and no other one comes."""
@@ -100,7 +102,7 @@ class TrainingTest(unittest.TestCase):
             self.cluster.kill("slurmd", node=victim)  # which could begin another step there
             self.cluster.kill("torch_training_tool", node=victim)
 
-        self.compare_in_cpp(60, 50, meanwhile=end)
+        self.compare_in_cpp(60, 50, meanwhile=end, beginnings=2)
 
     def test_in_python(self):
         if importlib.util.find_spec("cadre") is None or importlib.util.find_spec("torch") is None:

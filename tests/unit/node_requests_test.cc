@@ -89,6 +89,19 @@ TEST_F(NodeRequestsTest, WhatWaitsHasTheProvidersWords) {
               ElementsAre(WaitingNodes{"validation", 1, "refused: too many", std::nullopt}));
 }
 
+TEST_F(NodeRequestsTest, WhatIsSaidOfANodeThatIsThereSaysNothingOfTheOthers) {
+  requests.note(Queued{.request = 1, .reason = "in the queue"});
+  EXPECT_EQ(requests.waiting({{1, 0}, {2, 0}}).at(0).reason, "in the queue");
+  for (std::int64_t ordinal : {1, 2, 0}) {
+    const bool runs = ordinal != 1;
+    requests.note(Queued{.request = 1, .reason = runs ? "job 5 runs" : "job 6 waits", .ordinal = ordinal});
+  }
+  EXPECT_THAT(requests.waiting({{1, 0}, {1, 2}, {2, 0}}),
+              ElementsAre(WaitingNodes{"train", 1, "job 6 waits", std::nullopt}));
+  requests.agent_ended({.request = 1, .ordinal = 1}, true, false, kNow);
+  EXPECT_THAT(requests.waiting({{1, 0}, {1, 2}, {2, 0}}), IsEmpty());
+}
+
 TEST_F(NodeRequestsTest, ANodeEndsWithItsRequestOrBefore) {
   EXPECT_EQ(requests.end_of({1, 0}), std::nullopt);
   requests.note(NodeEnds{.request = 1, .at = kNow + 9s});

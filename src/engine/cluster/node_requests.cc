@@ -46,18 +46,34 @@ std::vector<KeptRequest> NodeRequests::kept() const {
 
 std::vector<WaitingNodes> NodeRequests::waiting(const std::set<Place>& there) const {
   std::vector<WaitingNodes> waiting;
-  for (const auto& [request, gone] : kept()) {
+  for (const KeptRequest& one : kept()) {
+    const auto& [request, gone] = one;
     const std::int64_t nodes = request.nodes - std::ssize(gone) - std::ranges::count_if(there, [&](const Place& place) {
                                  return place.first == request.id && !gone.contains(place.second);
                                });
     if (nodes <= 0) continue;
     waiting.push_back({.group = request.group, .nodes = nodes});
-    if (const auto why = queued_.find(request.id); why != queued_.end()) {
-      waiting.back().reason = why->second.reason;
-      waiting.back().expected_start = why->second.expected_start;
+    if (const Queued* why = why_waits(one, there)) {
+      waiting.back().reason = why->reason;
+      waiting.back().expected_start = why->expected_start;
     }
   }
   return waiting;
+}
+
+// Returns what was said of the first node that is not there, or of the whole request; nullptr: nothing was.
+const Queued* NodeRequests::why_waits(const KeptRequest& kept, const std::set<Place>& there) const {
+  const auto found = queued_.find(kept.request.id);
+  if (found == queued_.end()) return nullptr;
+  const Queued* of_all = nullptr;
+  for (const auto& [ordinal, queued] : found->second) {
+    if (!ordinal) {
+      of_all = &queued;
+    } else if (!there.contains({kept.request.id, *ordinal}) && !kept.ended.contains(*ordinal)) {
+      return &queued;
+    }
+  }
+  return of_all;
 }
 
 std::vector<NodeRequests::Place> NodeRequests::awaited(const std::set<Place>& there) const {
@@ -85,7 +101,7 @@ bool NodeRequests::has_hope(const std::set<Place>& there) const {
 
 void NodeRequests::note(const Refused& refused) {
   refused_.insert(refused.request);
-  queued_[refused.request] = {refused.request, "refused: " + refused.reason};
+  queued_[refused.request] = {{std::nullopt, {.request = refused.request, .reason = "refused: " + refused.reason}}};
 }
 
 void NodeRequests::note(const NodeEnds& ends) {

@@ -48,7 +48,7 @@ class NodeRequests {
   bool has_hope(const std::set<Place>& there) const;
 
   // Take in what the provider says of a request.
-  void note(const Queued& queued) { queued_[queued.request] = queued; }
+  void note(const Queued& queued) { queued_[queued.request][queued.ordinal] = queued; }
   void note(const Refused& refused);
   void note(const NodeEnds& ends);
   // Returns when a node ends, whatever runs there; empty if that is not known.
@@ -80,6 +80,7 @@ class NodeRequests {
     TimePoint at;
   };
 
+  const Queued* why_waits(const KeptRequest& kept, const std::set<Place>& there) const;
   NodeRequest remove(std::uint64_t id, const std::optional<std::int64_t>& ordinal);
 
   std::uint64_t last_ = 0;
@@ -87,7 +88,8 @@ class NodeRequests {
   std::map<std::uint64_t, std::set<std::int64_t>> gone_ = {};  // nodes that are gone, or drain
   std::set<std::uint64_t> taken_over_ = {};
   std::set<Place> surplus_ = {};
-  std::map<std::uint64_t, Queued> queued_ = {};  // the last of each request
+  // The last of each request, and of each of its nodes for which there was one.
+  std::map<std::uint64_t, std::map<std::optional<std::int64_t>, Queued>> queued_ = {};
   std::set<std::uint64_t> refused_ = {};
   std::map<Place, std::optional<TimePoint>> ends_ = {};             // of single nodes
   std::map<std::uint64_t, std::optional<TimePoint>> all_end_ = {};  // of all nodes of a request

@@ -212,7 +212,7 @@ void NodesByCommand::end(const Place& place, Node& node, const std::string& reas
 
 void NodesByCommand::tell_waiting(const Place& place, Node& node, const std::string& why) {
   if (why == node.told || node.is_released) return;
-  events_.push_back(Queued{.request = place.first, .reason = why});
+  events_.push_back(Queued{.request = place.first, .reason = why, .ordinal = place.second});
   node.told = why;
 }
 

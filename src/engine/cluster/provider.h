@@ -73,6 +73,7 @@ struct Queued {
   std::uint64_t request = 0;
   std::string reason = {};                    // in the provider's words
   std::optional<double> expected_start = {};  // seconds since 1970
+  std::optional<std::int64_t> ordinal = {};   // the node that waits; empty: all that are not there
 };
 // The request will never be met.
 struct Refused {
