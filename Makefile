@@ -46,8 +46,8 @@ help:
 	@echo 'make soak      kill, signal and stop experiments and training runs KILLS times at random, then let every single call'
 	@echo '               fail (two hours)'
 	@echo 'make bench     run all benchmarks and compare them with the budget (ten minutes; BENCH_FLAGS="--only pbt")'
-	@echo 'make bench-peers  the same work on Ray and on Cadre, in turns; steps of data-parallel training in Python and here;'
-	@echo '               a program in Python'
+	@echo 'make bench-peers  the same work on Ray and on Cadre, in turns, also on nodes of this machine (as root); steps of'
+	@echo '               data-parallel training in Python and here; a program in Python'
 	@echo 'make bench-python  what a trial, a report and a start cost in Python (a minute)'
 	@echo 'make bench-search  schedulers and those of Ray, searchers and those of Optuna, 30 seeds each (hours; BENCH_FLAGS="--only tpe --seeds 10")'
 	@echo 'make fuzz      feed parsers and the channel with made-up bytes, SECONDS each (FUZZERS="json wal"; default: all)'
@@ -150,6 +150,7 @@ bench: $(build_dir)/build.ninja
 bench-peers: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target cadre_bench cadre_step_time cadre_batch_inference cadre_core
 	@.venv/bin/python benchmarks/peers/side_by_side.py $(build_dir)/bin $(BENCH_FLAGS)
+	@.venv/bin/python benchmarks/peers/cluster.py $(build_dir)
 	@.venv/bin/python benchmarks/peers/step_time.py $(build_dir)/bin
 	@.venv/bin/python benchmarks/peers/batch_inference.py $(build_dir)/bin
 	@PYTHONPATH=$(CURDIR)/$(build_dir)/python .venv/bin/python benchmarks/python/guide.py

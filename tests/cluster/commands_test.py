@@ -18,19 +18,6 @@ import rig
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
 SUITES = {"port": ("Agents/*", 14), "stdio": ("AgentsOverStdio/*", 14)}
 
-# As with ssh, what it has started does not end with it.
-REMOTE_SHELL = """#!/bin/sh
-case "$1" in
-{hosts}
-  *) echo "remote: there is no host $1" >&2; exit 255 ;;
-esac
-shift
-exec 3<&0
-nsenter --target "$node" --net --uts --mount -- setsid "$@" <&3 3<&- &
-exec 3<&-
-wait $!
-"""
-
 SUBMIT = """#!/bin/sh
 job=$(mktemp "{spool}/XXXXXXXX")
 cat >"$job.new"
@@ -179,10 +166,7 @@ class RemoteShell(CommandsTest):
 
     def setUp(self):
         super().setUp()
-        hosts = "\n".join(f"  {node}) node={self.cluster.inner_pid(node)} ;;" for node in self.cluster.nodes)
-        self.shell = self.directory / "remote"
-        self.shell.write_text(REMOTE_SHELL.format(hosts=hosts), encoding="utf-8")
-        self.shell.chmod(0o755)
+        self.shell = self.cluster.remote_shell()
         self.commands = {"submit": [str(self.shell), "{host}", "sh"]}
         self.group = {"options": {"hosts": "n1, n2"}}
 

@@ -12,19 +12,11 @@ import unittest
 
 import nodes_test
 import provider_test
+import ray_rig
 import restart_test
 import rig
 
 DEADLINE_S = provider_test.DEADLINE_S
-RAY = [sys.executable, "-m", "ray.scripts.scripts"]
-# Prints what the cluster has.
-STATE = """
-import json, ray
-ray.init(address="auto", log_to_driver=False, logging_level="ERROR")
-groups = [group["state"] for group in ray.util.placement_group_table().values()]
-print(json.dumps({"groups": [state for state in groups if state != "REMOVED"], "free": ray.available_resources().get("CPU", 0),
-                  "nodes": {node["NodeManagerHostname"]: node["NodeID"] for node in ray.nodes() if node["Alive"]}}))
-"""
 # Takes CPUs until its standard input ends.
 BUSY = """
 import ray, sys
@@ -39,62 +31,9 @@ sys.stdin.read()
 """
 
 
-class RayRig(rig.Rig):
-    """Two nodes of 4 CPUs each; one has two GPUs, as far as Ray knows."""
-
-    cpus = 4
-    further = {"n2": ["--num-gpus=2", '--resources={"tpu": 2, "accelerator_type:A100": 1}']}
-
-    def __init__(self):
-        super().__init__(nodes=2, slurm=False)
-
-    def __enter__(self):
-        super().__enter__()
-        try:
-            self.start_ray("ctl", "--head", "--port=6379", "--num-cpus=0", "--include-dashboard=false",
-                           f"--temp-dir={self.directory}/r").communicate(timeout=DEADLINE_S)
-            starting = [self.start_node(node) for node in self.nodes]
-            for process in starting:
-                output, _ = process.communicate(timeout=DEADLINE_S)
-                if process.returncode != 0:
-                    raise rig.RigError(f"ray start: {output}")
-            rig.wait_until(lambda: len(self.state()["nodes"]) == 3, "Ray has its nodes")
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def _make_nodes(self):
-        # Ray has its sockets there; those of two nodes that start together would be the same files.
-        sessions = self.directory / "r"
-        sessions.mkdir()
-        self._private = [sessions]
-        super()._make_nodes()
-
-    def environment(self, variables=None):
-        # Ray's token and files would be those of this user's other clusters.
-        own = {"HOME": str(self.directory), "RAY_AUTH_MODE": "disabled", "PATH": f"{pathlib.Path(sys.executable).parent}:{rig.PATH}"}
-        all_of_it = super().environment(own | (variables or {}))
-        all_of_it.pop("OMP_NUM_THREADS", None)  # which Ray sets
-        return all_of_it
-
-    def start_ray(self, node, *arguments):
-        command = [*RAY, "start", *arguments, f"--node-ip-address={self.address(node)}", "--disable-usage-stats",
-                   "--object-store-memory=80000000", *self.further.get(node, ["--num-gpus=0"])]
-        return self.start(node, command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          cwd=self.directory)
-
-    def start_node(self, node):
-        return self.start_ray(node, f"--address={self.address('ctl')}:6379", f"--num-cpus={self.cpus}")
-
-    def state(self):
-        output = self.run("ctl", [sys.executable, "-c", STATE]).stdout
-        return json.loads(next(line for line in output.splitlines() if line.startswith('{"groups"')))
-
-
 def setUpModule():
     global cluster
-    cluster = unittest.enterModuleContext(RayRig())
+    cluster = unittest.enterModuleContext(ray_rig.RayRig())
     (cluster.directory / "agent.sh").write_text(provider_test.AGENT, encoding="utf-8")
 
 
@@ -298,7 +237,7 @@ class ProviderTest(OnRay, provider_test.ProviderTest):
         tool.say("request 1 2")
         self.wait_for_agents(0, 1)
         _, node, _ = self.agent(0)
-        drain = [*RAY, "drain-node", f"--node-id={self.cluster.state()['nodes'][node]}", "--reason=DRAIN_NODE_REASON_PREEMPTION",
+        drain = [*ray_rig.RAY, "drain-node", f"--node-id={self.cluster.state()['nodes'][node]}", "--reason=DRAIN_NODE_REASON_PREEMPTION",
                  "--reason-message=test", "--deadline-remaining-seconds=300", "--address=10.91.0.1:6379"]
         self.addCleanup(self.start_node, node)
         self.cluster.run("ctl", drain)

@@ -83,6 +83,19 @@ try "pairs of network devices" ip link add v1 type veth peer name v2
 try "packet filters" nft add table inet probe
 """
 
+# As with ssh, what it has started does not end with it.
+REMOTE_SHELL = """#!/bin/sh
+case "$1" in
+{hosts}
+  *) echo "remote: there is no host $1" >&2; exit 255 ;;
+esac
+shift
+exec 3<&0
+nsenter --target "$node" --net --uts --mount -- setsid "$@" <&3 3<&- &
+exec 3<&-
+wait $!
+"""
+
 
 class RigError(Exception):
     """The cluster cannot be made, or a command in it failed."""
@@ -191,6 +204,15 @@ class Rig:
         """Returns the id, as processes of the cluster see it, of one whose namespaces are those of the node."""
         status = pathlib.Path(f"/proc/{self._pids[node]}/status").read_text()
         return int(status.partition("NSpid:")[2].split("\n")[0].split()[-1])
+
+    def remote_shell(self):
+        """Returns the path of a program for commands of the cluster that runs a command on a node, as ssh does: its
+        arguments are the node's name and the command."""
+        script = self.directory / "remote"
+        hosts = "\n".join(f"  {node}) node={self.inner_pid(node)} ;;" for node in self.nodes)
+        script.write_text(REMOTE_SHELL.format(hosts=hosts), encoding="utf-8")
+        script.chmod(0o755)
+        return script
 
     def start(self, node, command, env=None, **options):
         """Starts a command on a node; returns its subprocess.Popen. `processes` finds what it starts."""
