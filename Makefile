@@ -6,7 +6,7 @@ TORCH_INDEX_URL ?=
 DEMO_FLAGS ?=
 KILLS ?= 10000
 NODE_FAULTS ?= 800
-SLURM_FAULTS ?= 200
+CLUSTER_FAULTS ?= 200
 SOAK_FLAGS ?=
 PREFIX ?= /usr/local
 BENCH_FLAGS ?=
@@ -114,7 +114,7 @@ soak: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target cadre_soak survivor_tool $(if $(filter sanitizers,$(setup_groups)),,cadre_faults_tests)
 	@$(build_dir)/bin/cadre_soak --kills $(KILLS) $(SOAK_FLAGS)
 	@$(build_dir)/bin/cadre_soak --only nodes --kills $(NODE_FAULTS) $(SOAK_FLAGS)
-	@CADRE_FAULTS=$(SLURM_FAULTS) CADRE_BIN=$(CURDIR)/$(build_dir)/bin CADRE_SOURCE=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 \
+	@CADRE_FAULTS=$(CLUSTER_FAULTS) CADRE_BIN=$(CURDIR)/$(build_dir)/bin CADRE_SOURCE=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 \
 	  python3 tests/cluster/faults_test.py || [ $$? -eq 77 ]
 	$(if $(filter sanitizers,$(setup_groups)),,@CADRE_FAULTS_STRIDE=1 CADRE_POWER_RUNS=100 $(build_dir)/bin/cadre_faults_tests --gtest_brief=1)
 

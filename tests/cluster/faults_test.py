@@ -1,12 +1,14 @@
-"""Experiments on a real Slurm while everything fails at random: agents, their fork servers and workers, slurmd, slurmstepd,
-slurmctld and the controller are killed, nodes are cut off, jobs cancelled, preempted and ended by their time limit. Nothing
-acknowledged is lost, nothing runs twice, and nothing is left, nor in the queue. In half of the experiments the nodes do not
-see the disk of the controller, and its trials work where it is published.
+"""Experiments and training runs on nodes while everything fails at random: agents, their fork servers and workers, what has
+started them, and the controller are killed, and nodes are cut off; on a real Slurm, its daemons are killed, jobs cancelled,
+preempted and ended by their time limit. Nothing acknowledged is lost, nothing runs twice, and nothing is left, nor in the
+queue. The nodes see the disk of the controller, or only where the run is published, or neither. There are as many nodes as
+possible all the time, or as many as the work needs.
 
-CADRE_FAULTS says how many faults, CADRE_SEED repeats their choice.
+CADRE_FAULTS says how many faults there are for each kind of nodes, CADRE_SEED repeats their choice.
 """
 
 import collections
+import importlib.util
 import json
 import math
 import os
@@ -20,15 +22,17 @@ import threading
 import time
 import unittest
 
+import ray_rig
 import rig
 
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
-TOOL = "survivor_tool"
+EXPERIMENT, TRAINING = "survivor_tool", "cadre_training_controller"
 DEADLINE_S = 150
-FAULTS = int(os.environ.get("CADRE_FAULTS", 15))
+FAULTS = int(os.environ.get("CADRE_FAULTS", 12))
 SEED = int(os.environ.get("CADRE_SEED", random.randrange(1 << 32)))
 # Ended of tests/survival/controller_process.h.
 FINISHED, ENGINE_ERROR, INTERRUPTED = 0, 10, 13
+MISSING = rig.missing()
 PARTITIONS = {"all": "Default=YES PriorityTier=1", "urgent": "PriorityTier=10"}
 
 
@@ -48,26 +52,29 @@ def send(pid, signal_number):
     return True
 
 
-class FaultsTest(unittest.TestCase):
-    def setUp(self):
+class Faults:
+    """A subclass makes the `cluster`, says what nodes programs ask for, and what else can fail."""
+
+    def set_up(self, cluster):
         print(f"CADRE_SEED={SEED} CADRE_FAULTS={FAULTS}", file=sys.stderr)
         self.random = random.Random(SEED)
-        self.cluster = self.enterContext(rig.Rig(nodes=2, slurmd_timeout_s=15, partitions=PARTITIONS, private=["/mnt"]))
+        self.cluster = self.enterContext(cluster)
         self.home = pathlib.Path("/mnt") / self.cluster.directory.name
         self.home.mkdir()
         self.addCleanup(shutil.rmtree, self.home, ignore_errors=True)
-        # An agent that stood still while its controller ended, and whose job Slurm does not end as its slurmd was killed,
-        # dials on for so long.
-        self.nodes = self.cluster.directory / "nodes.json"
-        self.nodes.write_text(json.dumps({"engine": "slurm", "nodes_stay": 60}), encoding="utf-8")
         self.counts = collections.Counter()
+        self.kinds = collections.Counter()
         self.log = []
         self.later = []
-        self.slurmctld_killed = -math.inf
         self.faults = {self.kill_agent: 3, self.stop_agent: 1, self.tell_agent_to_go: 2, self.kill_server: 2, self.kill_worker: 2,
-                       self.kill_slurmd: 2, self.kill_slurmstepd: 1, self.kill_slurmctld: 2, self.cut_node: 4,
-                       self.signal_job: 1, self.cancel_job: 2, self.preempt: 2, self.end_time: 1, self.kill_controller: 4,
-                       self.signal_controller: 1}
+                       self.cut_node: 4, self.kill_controller: 4, self.signal_controller: 1}
+
+    def cluster_file(self, group, **members):
+        # An agent that stood still while its controller ended, and that nobody ends, dials on for so long.
+        file = self.cluster.directory / "nodes.json"
+        group |= {"name": "nodes", "nodes": 2} | ({"min_nodes": 0, "linger": 0.5} if self.on_demand else {})
+        file.write_text(json.dumps({"nodes_stay": 60, "groups": [group]} | members), encoding="utf-8")
+        return str(file)
 
     # Runs
 
@@ -76,19 +83,24 @@ class FaultsTest(unittest.TestCase):
         while self.counts.total() < FAULTS:
             self.run_one(run)
             run += 1
-        print(f"{self.counts.total()} faults in {run} runs: {dict(self.counts)}", file=sys.stderr)
+        print(f"{self.counts.total()} faults in {run} runs: {dict(self.counts)}; {dict(self.kinds)}", file=sys.stderr)
 
     def run_one(self, number):
-        self.is_shared = self.random.random() < 0.5
-        self.experiment = self.cluster.directory / ("share" if self.is_shared else "") / f"run_{number}"
-        self.setting = str(self.random.randrange(12))
-        self.in_allocation = self.random.random() < 0.5
+        self.program = self.random.choice([EXPERIMENT, TRAINING] if (BIN / TRAINING).exists() else [EXPERIMENT])
+        place, directory = self.random.choice([("seen", self.cluster.directory), ("published", self.cluster.directory / "share"),
+                                               ("carried", self.home)])
+        self.run_directory = directory / f"run_{number}"
+        self.witnesses = self.cluster.directory / f"witnesses_{number}"
+        self.witnesses.mkdir()
+        self.on_demand = self.random.random() < 0.3
+        self.draw_nodes()
+        self.setting = self.draw_setting()
         self.former = []  # what earlier controllers have said
-        self.log = [f"run {number}, setting {self.setting}, {'steps' if self.in_allocation else 'jobs'}"
-                    f"{', in a shared place' if self.is_shared else ''}"]
-        undisturbed = self.cluster.directory / f"undisturbed_{self.setting}"
+        self.log = [f"run {number}: {self.program} {self.setting}, {place}, {self.nodes}{', on demand' if self.on_demand else ''}"]
+        self.kinds.update([self.program, place, self.nodes, *(["on demand"] if self.on_demand else [])])
+        undisturbed = self.cluster.directory / f"undisturbed_{'_'.join(self.setting)}"
         if not undisturbed.exists():
-            self.cluster.run("ctl", [BIN / TOOL, "run", undisturbed, self.setting], timeout=DEADLINE_S)
+            self.cluster.run("ctl", self.command(undisturbed), timeout=DEADLINE_S)
         code = None
         while code != FINISHED:
             self.start_controller()
@@ -97,28 +109,41 @@ class FaultsTest(unittest.TestCase):
             self.check([] if code != FINISHED else [undisturbed])
         self.heal()
         self.wait_until(lambda: not self.processes(), "no process is left")
-        # A job of this test's own may stay there after its slurmd and slurmstepd were killed.
-        self.wait_until(lambda: not self.queue("cadre-"), "no job is left")
+        self.expect_nothing_left()
+
+    def draw_nodes(self):
+        """Draws what `nodes` the run is on."""
+        raise NotImplementedError
+
+    def draw_setting(self):
+        if self.program == EXPERIMENT:
+            return [str(self.random.randrange(12))]
+        # The form of validators, and the numbers of workers, steps, steps between checkpoints, and checkpoints to keep.
+        return list(map(str, (self.random.randrange(3), self.random.randrange(2, 5), 150, self.random.randrange(1, 5),
+                              self.random.randrange(1, 3))))
+
+    def command(self, run):
+        if self.program == EXPERIMENT:
+            return [BIN / EXPERIMENT, "run", run, *self.setting]
+        return [BIN / TRAINING, run, self.cluster.directory / "rows", *self.setting]
+
+    def in_cluster(self, command):
+        """Returns the command that runs one on the nodes, and its environment."""
+        raise NotImplementedError
 
     def start_controller(self):
-        command = [BIN / TOOL, "run", self.experiment, self.setting]
-        if self.in_allocation:
-            self.heal()
-            rig.wait_until(lambda: self.slurm("squeue"), "slurmctld answers", DEADLINE_S)
-            self.slurm("scancel", "--name=interactive")  # which salloc could not give back without slurmctld
-            # The shell says how the controller has ended; salloc itself takes a signal for success.
-            command = ["salloc", "--nodes=2", "--exclusive", "sh", "-c", '"$@"; exit $?', "sh", *command]
+        command, variables = self.in_cluster(self.command(self.run_directory))
         self.started = time.monotonic()
         self.said = self.cluster.directory / "said"
         with open(self.said, "wb") as said:
             self.process = self.cluster.start("ctl", command, stdout=said, stderr=said, cwd=self.cluster.directory,
-                                              env={"CADRE_CLUSTER": str(self.nodes)} | self.places())
+                                              env=variables | self.places())
         self.is_mortal = False
-        if self.in_allocation:  # salloc waits for ever when slurmctld dies with its request
-            self.wait_until(lambda: self.processes("ctl") or self.process.poll() is not None, "the allocation is there")
 
     def places(self):
-        return {"CADRE_NETWORK_FILE_SYSTEM": str(self.cluster.directory / "share"), "HOME": str(self.home)}
+        # What trials bear witness of is found there, also if they work in directories of their nodes.
+        return {"CADRE_NETWORK_FILE_SYSTEM": str(self.cluster.directory / "share"), "HOME": str(self.home),
+                "CADRE_TEST_WITNESSES": str(self.witnesses)}
 
     def disturb_until_end(self):
         """Returns the code of the controller."""
@@ -129,15 +154,21 @@ class FaultsTest(unittest.TestCase):
             if fault():
                 self.counts[fault.__name__] += 1
                 self.log.append(f"{time.monotonic():.2f} {fault.__name__}")
+        if not self.ends_within(DEADLINE_S / 3):
+            self.heal()  # Slurm does not use a node any more whose slurmd was killed too often
         if not self.ends_within(DEADLINE_S):
-            self.fail(self.story(f"the controller hangs; queue: {self.queue()}; processes: {self.processes()}"))
+            self.fail(self.story(f"the controller hangs; processes: {self.processes()}"))
         code = self.process.returncode
-        # A slurmctld that is killed soon after an allocation does not know of it afterwards, and salloc ends its program.
-        is_revoked = code == INTERRUPTED and self.in_allocation and self.slurmctld_killed > self.started - 30
         is_refused = code == ENGINE_ERROR and "a node cannot be had" in self.text()
-        expected = code == FINISHED or self.is_mortal or is_refused or is_revoked
+        expected = code == FINISHED or self.is_mortal or is_refused or self.may_end_with(code)
         self.assertTrue(expected, self.story(f"the controller ended with {code}"))
         return code
+
+    def may_end_with(self, code):
+        return False
+
+    def expect_nothing_left(self):
+        pass
 
     def ends_within(self, seconds):
         try:
@@ -147,8 +178,12 @@ class FaultsTest(unittest.TestCase):
         return True
 
     def check(self, undisturbed):
-        done = self.cluster.run("ctl", [BIN / TOOL, "check", self.experiment, self.setting, *undisturbed], check=False,
-                                timeout=DEADLINE_S, env=self.places())
+        command = [BIN / EXPERIMENT, "check", self.run_directory, *self.setting, *undisturbed]
+        if self.program == TRAINING:
+            if not undisturbed:
+                return
+            command = [BIN / EXPERIMENT, "check-training", *undisturbed, *self.command(self.run_directory)[1:]]
+        done = self.cluster.run("ctl", command, check=False, timeout=DEADLINE_S, env=self.places())
         self.assertEqual(done.returncode, 0, self.story(done.stdout + done.stderr))
 
     def heal(self):
@@ -157,14 +192,12 @@ class FaultsTest(unittest.TestCase):
         self.later = []
         for node in self.cluster.nodes:
             self.cluster.heal(node)
-            self.cluster.run("ctl", ["scontrol", "update", f"nodename={node}", "state=resume"], check=False)
 
     def wait_until(self, condition, what):
         try:
             rig.wait_until(condition, what, DEADLINE_S)
         except rig.RigError as error:
-            there = self.cluster.run("ctl", ["squeue", "--long"], check=False).stdout
-            self.fail(self.story(f"{error}; processes: {self.processes()}\n{there}"))
+            self.fail(self.story(f"{error}; processes: {self.processes()}"))
 
     def text(self):
         return self.said.read_text(errors="replace")
@@ -175,12 +208,7 @@ class FaultsTest(unittest.TestCase):
     # Who is there
 
     def processes(self, node=None):
-        return self.cluster.processes(TOOL, node)
-
-    def queue(self, beginning=""):
-        """Returns the jobs whose names begin so."""
-        lines = self.cluster.run("ctl", ["squeue", "--noheader", "--format=%i %j"], check=False).stdout.splitlines()
-        return [line.split()[0] for line in lines if line.split()[1].startswith(beginning)]
+        return self.cluster.processes(self.program, node)
 
     def draw(self, choices):
         """Returns one of them; None if there are none."""
@@ -228,6 +256,76 @@ class FaultsTest(unittest.TestCase):
         worker = self.draw([worker for server in servers for worker in children_of(server)])
         return worker is not None and send(worker, signal.SIGKILL)
 
+    def cut_node(self):
+        how = self.random.random()
+        seconds = self.random.uniform(0.1, 2) if how < 0.7 else self.random.uniform(4, 9) if how < 0.95 else 25
+        self.cluster.cut(self.draw_node(), seconds=seconds)
+        return True
+
+    def kill_controller(self):
+        return self.end_controller(signal.SIGKILL)
+
+    def signal_controller(self):
+        return self.end_controller(signal.SIGTERM)
+
+    def end_controller(self, signal_number):
+        there = self.processes("ctl")
+        below = {child for pid in there for child in children_of(pid)}
+        controllers = [pid for pid in there if pid not in below]
+        self.is_mortal = any([send(pid, signal_number) for pid in controllers])
+        return self.is_mortal
+
+
+@unittest.skipIf(MISSING, MISSING)
+class SlurmFaultsTest(Faults, unittest.TestCase):
+    def setUp(self):
+        self.set_up(rig.Rig(nodes=2, private=["/mnt"], slurmd_timeout_s=15, partitions=PARTITIONS))
+        self.slurmctld_killed = -math.inf
+        self.faults |= {self.kill_slurmd: 2, self.kill_slurmstepd: 1, self.kill_slurmctld: 2, self.signal_job: 1,
+                        self.cancel_job: 2, self.preempt: 2, self.end_time: 1}
+
+    def draw_nodes(self):
+        self.nodes = self.random.choice(["steps", "jobs"])
+        self.in_allocation = self.nodes == "steps"
+
+    def in_cluster(self, command):
+        if self.in_allocation:
+            self.heal()
+            rig.wait_until(lambda: self.slurm("squeue"), "slurmctld answers", DEADLINE_S)
+            self.slurm("scancel", "--name=interactive")  # which salloc could not give back without slurmctld
+            # The shell says how the controller has ended; salloc itself takes a signal for success.
+            command = ["salloc", "--nodes=2", "--exclusive", "sh", "-c", '"$@"; exit $?', "sh", *command]
+        return command, {"CADRE_CLUSTER": self.cluster_file({}, engine="slurm")}
+
+    def start_controller(self):
+        super().start_controller()
+        if self.in_allocation:  # salloc waits for ever when slurmctld dies with its request
+            self.wait_until(lambda: self.processes("ctl") or self.process.poll() is not None, "the allocation is there")
+
+    def may_end_with(self, code):
+        # A slurmctld that is killed soon after an allocation does not know of it afterwards, and salloc ends its program.
+        return code == INTERRUPTED and self.in_allocation and self.slurmctld_killed > self.started - 30
+
+    def expect_nothing_left(self):
+        # A job of this test's own may stay there after its slurmd and slurmstepd were killed.
+        self.wait_until(lambda: not self.queue("cadre-"), "no job is left")
+
+    def heal(self):
+        super().heal()
+        for node in self.cluster.nodes:
+            self.cluster.run("ctl", ["scontrol", "update", f"nodename={node}", "state=resume"], check=False)
+
+    def story(self, what):
+        there = self.cluster.run("ctl", ["squeue", "--long"], check=False).stdout
+        return super().story(f"{what}\n{there}")
+
+    def queue(self, beginning=""):
+        """Returns the jobs whose names begin so."""
+        lines = self.cluster.run("ctl", ["squeue", "--noheader", "--format=%i %j"], check=False).stdout.splitlines()
+        return [line.split()[0] for line in lines if line.split()[1].startswith(beginning)]
+
+    # Faults
+
     def kill_slurmd(self):
         node = self.draw_node()
         if self.cluster.kill("slurmd", node, may_be_none=True) == 0:
@@ -244,12 +342,6 @@ class FaultsTest(unittest.TestCase):
             return False
         self.slurmctld_killed = time.monotonic()
         self.after(self.random.uniform(0, 2), self.cluster.start_slurmctld)
-        return True
-
-    def cut_node(self):
-        how = self.random.random()
-        seconds = self.random.uniform(0.1, 2) if how < 0.7 else self.random.uniform(4, 9) if how < 0.95 else 25
-        self.cluster.cut(self.draw_node(), seconds=seconds)
         return True
 
     def signal_job(self):
@@ -276,19 +368,6 @@ class FaultsTest(unittest.TestCase):
             return False
         return self.slurm("scontrol", "update", f"jobid={job}", "endtime=now")
 
-    def kill_controller(self):
-        return self.end_controller(signal.SIGKILL)
-
-    def signal_controller(self):
-        return self.end_controller(signal.SIGTERM)
-
-    def end_controller(self, signal_number):
-        there = self.processes("ctl")
-        below = {child for pid in there for child in children_of(pid)}
-        controllers = [pid for pid in there if pid not in below]
-        self.is_mortal = any([send(pid, signal_number) for pid in controllers])
-        return self.is_mortal
-
     def slurm(self, *command):
         try:
             return self.cluster.run("ctl", command, check=False).returncode == 0
@@ -296,6 +375,55 @@ class FaultsTest(unittest.TestCase):
             return False
 
 
+class RemoteShellFaultsTest(Faults, unittest.TestCase):
+    """Nodes by a remote shell."""
+
+    def setUp(self):
+        self.set_up(rig.Rig(nodes=2, private=["/mnt"], slurm=False))
+        self.shell = self.cluster.remote_shell()
+        self.faults |= {self.kill_shell: 2}
+
+    def draw_nodes(self):
+        self.nodes = "remote shell"
+
+    def in_cluster(self, command):
+        group = {"options": {"hosts": ", ".join(self.cluster.nodes)}}
+        commands = {"submit": [str(self.shell), "{host}", "sh"]}
+        return command, {"CADRE_CLUSTER": self.cluster_file(group, engine="commands", commands=commands)}
+
+    def kill_shell(self):
+        shell = self.draw(self.cluster.processes(self.shell.name, "ctl"))
+        return shell is not None and send(shell, signal.SIGKILL)
+
+
+@unittest.skipIf(importlib.util.find_spec("ray") is None, "this Python lacks ray")
+class RayFaultsTest(Faults, unittest.TestCase):
+    def setUp(self):
+        self.set_up(ray_rig.RayRig(private=["/mnt"]))
+        self.faults |= {self.kill_launcher: 2, self.kill_raylet: 1}
+
+    def draw_nodes(self):
+        self.nodes = "Ray"
+
+    def in_cluster(self, command):
+        return command, {"CADRE_CLUSTER": self.cluster_file({}, engine="ray")}
+
+    def expect_nothing_left(self):
+        self.wait_until(lambda: not self.cluster.state()["groups"], "no placement group is left")
+        self.wait_until(lambda: not self.cluster.launchers(), "no launcher is left")
+
+    def kill_launcher(self):
+        launcher = self.draw(self.cluster.launchers())
+        return launcher is not None and send(launcher, signal.SIGKILL)
+
+    def kill_raylet(self):
+        node = self.draw_node()
+        if self.cluster.kill("raylet", node, may_be_none=True) == 0:
+            return False
+        self.after(self.random.uniform(0, 2), lambda: self.cluster.start_node(node).communicate())
+        return True
+
+
 if __name__ == "__main__":
-    rig.skip_unless_there()
+    rig.skip_unless_there(slurm=False)
     unittest.main()

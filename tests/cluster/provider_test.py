@@ -261,11 +261,19 @@ class JobsTest(ProviderTest):
         self.wait_for_agents()
         self.assertIn("cadre-other.1", self.cluster.run("ctl", ["squeue", "--noheader", "--format=%j"]).stdout)
 
+    def wait_until_saved(self):
+        """Waits until slurmctld has saved the only job as it is, which it does a while after each change."""
+        state = self.cluster.directory / "state" / "job_state"
+        changed = time.time_ns()
+        [job] = self.cluster.run("ctl", ["squeue", "--noheader", "--format=%A"]).stdout.split()
+        self.cluster.run("ctl", ["scontrol", "update", f"jobid={job}", "comment=changed"])
+        rig.wait_until(lambda: state.exists() and state.stat().st_mtime_ns > changed, "the job is saved", DEADLINE_S)
+
     def test_slurmctld_restarts_meanwhile(self):
         tool = self.tool("jobs")
         tool.say("request 1 1")
         self.wait_for_agents(0)
-        time.sleep(1)  # slurmctld saves its state after a moment, and a job that it forgot would be another test
+        self.wait_until_saved()  # a job that slurmctld forgot would be another test
         self.cluster.kill("slurmctld")
         tool.say("request 2 1")
         self.assertIn("Unable to contact slurm controller", tool.wait_for("queued", 2))

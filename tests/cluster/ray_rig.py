@@ -4,6 +4,7 @@
         cluster.state()
 """
 
+import contextlib
 import json
 import pathlib
 import subprocess
@@ -27,8 +28,8 @@ class RayRig(rig.Rig):
     """Nodes of `cpus` CPUs each; `further` are more arguments of `ray start` by node: by default the second one has two
     GPUs, as far as Ray knows."""
 
-    def __init__(self, nodes=2, cpus=4, further=None):
-        super().__init__(nodes=nodes, slurm=False)
+    def __init__(self, nodes=2, cpus=4, further=None, private=()):
+        super().__init__(nodes=nodes, slurm=False, private=private)
         self.cpus = cpus
         self.further = {"n2": ["--num-gpus=2", '--resources={"tpu": 2, "accelerator_type:A100": 1}']} if further is None else further
 
@@ -52,7 +53,7 @@ class RayRig(rig.Rig):
         # Ray has its sockets there; those of two nodes that start together would be the same files.
         sessions = self.directory / "r"
         sessions.mkdir()
-        self._private = [sessions]
+        self._private = [sessions, *self._private]
         super()._make_nodes()
 
     def environment(self, variables=None):
@@ -70,6 +71,15 @@ class RayRig(rig.Rig):
 
     def start_node(self, node):
         return self.start_ray(node, f"--address={self.address('ctl')}:6379", f"--num-cpus={self.cpus}")
+
+    def launchers(self):
+        """Returns the ids of the processes of Cadre's launchers."""
+        found = []
+        for pid in self.processes(node="ctl"):
+            with contextlib.suppress(OSError):  # it has ended
+                if b"Runs agents on the nodes of a Ray cluster" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                    found.append(pid)
+        return found
 
     def state(self):
         output = self.run("ctl", [sys.executable, "-c", STATE]).stdout

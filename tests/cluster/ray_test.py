@@ -41,8 +41,7 @@ class OnRay:
     """All tests have one cluster, in which each leaves nothing."""
 
     def launchers(self):
-        return [pid for pid in self.cluster.processes(node="ctl")
-                if b"Runs agents on the nodes of a Ray cluster" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return self.cluster.launchers()
 
     def launcher(self):
         """Returns the process of the only launcher."""

@@ -211,6 +211,17 @@ class ProcessesTest(RestartTest):
         self.assertIn(f"{kept} does not lead to the nodes of an earlier process: ", self.finish(process))
         self.expect_no_agents()  # those before end by themselves
 
+    def test_what_may_still_run_is_known_to_the_process_after_one_that_did_not_begin(self):
+        cluster = self.cluster_file()
+        agents, _ = self.start_and_kill(cluster)
+        os.kill(agents[0], signal.SIGSTOP)
+        for _ in range(2):
+            process = self.start(cluster)
+            self.assertIn("waiting until workers of the process before have ended on", process.stderr.readline())
+            os.kill(process.pid, signal.SIGINT)
+            self.assertEqual(process.wait(DEADLINE_S), 128 + signal.SIGINT)
+            self.assertTrue((self.experiment() / KEPT).exists())
+
     def test_a_copy_of_the_experiment_leaves_the_agents_to_the_original(self):
         cluster = self.cluster_file()
         agents, _ = self.start_and_kill(cluster)

@@ -8,6 +8,10 @@
 //
 // prints what is wrong with it, a line each; with the last argument it has finished. Exit code 1: something is. An
 // experiment that is published in a directory is given by that.
+//
+//   survivor_tool check-training <the same run, undisturbed> <arguments of cadre_training_controller>
+//
+// does the same with a training run that has finished.
 #include <cadre/tune.h>
 
 #include <cstdint>
@@ -24,6 +28,9 @@
 #include "survival/invariants.h"
 #include "survival/published.h"
 #include "survival/survivor.h"
+#ifdef CADRE_TRAINING_CONTROLLER
+#include "survival/training_invariants.h"
+#endif
 
 namespace {
 
@@ -46,6 +53,11 @@ std::string fault_of_checkpoint(const cadre::store::CheckpointRow& row, const st
   return state->step == row.step ? "" : "is of another step";
 }
 
+int say(const std::vector<std::string>& faults) {
+  for (const std::string& fault : faults) std::cout << fault << '\n';
+  return faults.empty() ? 0 : 1;
+}
+
 int check(const std::filesystem::path& given, std::int64_t number, const char* undisturbed) {
   const survival::Setting setting = setting_of(number);
   const auto uri = cadre::publish::published_at(given);
@@ -59,9 +71,17 @@ int check(const std::filesystem::path& given, std::int64_t number, const char* u
     for (std::string& fault : survival::faults_of_all_published(*uri, experiment, fault_of_checkpoint))
       faults.push_back(std::move(fault));
   }
-  for (const std::string& fault : faults) std::cout << fault << '\n';
-  return faults.empty() ? 0 : 1;
+  return say(faults);
 }
+
+#ifdef CADRE_TRAINING_CONTROLLER
+int check_training(const char* undisturbed, const std::vector<std::string>& arguments) {
+  const survival::TrainingOrder order = survival::from_arguments(arguments);
+  const auto uri = cadre::publish::published_at(order.run);
+  const std::filesystem::path run = uri ? cadre::publish::local_directory(*uri, {}) : std::filesystem::path(order.run);
+  return say(survival::faults_of_training(run, order.setting, survival::outcome_of_training(undisturbed)));
+}
+#endif
 
 }  // namespace
 
@@ -69,6 +89,9 @@ int main(int argc, char** argv) {
   const std::string command = argc > 3 ? argv[1] : "";
   if (command == "run")
     survival::run_controller({.experiment = argv[2], .setting = setting_of(std::atoll(argv[3]))}, argc, argv);
+#ifdef CADRE_TRAINING_CONTROLLER
+  if (command == "check-training") return check_training(argv[2], {argv + 3, argv + argc});
+#endif
   if (command == "check") return check(argv[2], std::atoll(argv[3]), argc > 4 ? argv[4] : nullptr);
   return 2;
 }

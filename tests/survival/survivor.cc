@@ -70,19 +70,26 @@ void append_line(const fs::path& path, const std::string& text) {
   ::syscall(SYS_close, fd);
 }
 
+// Returns a file of a trial: in its directory, or where those of all trials are.
+fs::path file_of(const fs::path& trial, const char* name) {
+  const char* folder = std::getenv(kWitnessesVariable);
+  return folder == nullptr ? trial / name : fs::path(folder) / (trial.filename().string() + "_" + name);
+}
+
 void bear_witness(const fs::path& trial, std::int64_t attempt, std::int64_t step) {
-  append_line(trial / kWitnessFile, fmt::format("{} {}", attempt, step));
+  append_line(file_of(trial, kWitnessFile), fmt::format("{} {}", attempt, step));
 }
 
 // Keeps the trial for this process until it ends, on nodes. Bears witness if another process of the trial runs, of this
 // controller or of one before. A process that was killed a moment ago may take a while to end.
 void claim(const fs::path& trial, std::int64_t attempt) {
   if (std::getenv(kClaimVariable) == nullptr) return;
-  const std::string path = trial / kClaimFile;
+  const std::string path = file_of(trial, kClaimFile);
   const long fd = ::syscall(SYS_openat, AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   const auto until = std::chrono::steady_clock::now() + kTimeToDie;
   while (::syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) != 0) {
-    if (std::chrono::steady_clock::now() >= until) return append_line(trial / kRunsTwiceFile, std::to_string(attempt));
+    if (std::chrono::steady_clock::now() >= until)
+      return append_line(file_of(trial, kRunsTwiceFile), std::to_string(attempt));
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
@@ -219,17 +226,17 @@ std::optional<State> read_state(const fs::path& checkpoint) {
 }
 
 std::vector<Witness> read_witnesses(const fs::path& trial) {
-  std::ifstream file(trial / kWitnessFile);
+  std::ifstream file(file_of(trial, kWitnessFile));
   std::vector<Witness> witnesses;
   for (Witness one; file >> one.attempt >> one.step;) witnesses.push_back(one);
   return witnesses;
 }
 
-bool has_run_twice(const fs::path& trial) { return fs::exists(trial / kRunsTwiceFile); }
+bool has_run_twice(const fs::path& trial) { return fs::exists(file_of(trial, kRunsTwiceFile)); }
 
 std::int64_t last_step(const fs::path& trial) {
   constexpr std::streamoff enough = 64;  // for the last line, whose last word is the step
-  std::ifstream file(trial / kWitnessFile, std::ios::ate);
+  std::ifstream file(file_of(trial, kWitnessFile), std::ios::ate);
   if (!file) return 0;
   file.seekg(std::max<std::streamoff>(0, file.tellg() - enough));
   std::int64_t step = 0;

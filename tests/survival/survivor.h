@@ -72,6 +72,8 @@ std::vector<Witness> read_witnesses(const std::filesystem::path& trial);
 // Returns true if two processes of the trial ran at the same time, which is seen on nodes, whose processes have
 // kClaimVariable set.
 inline constexpr const char* kClaimVariable = "CADRE_TEST_CLAIM";
+// Names the folder in which trials bear witness, if not in their directories, which may be a node's own.
+inline constexpr const char* kWitnessesVariable = "CADRE_TEST_WITNESSES";
 bool has_run_twice(const std::filesystem::path& trial);
 std::int64_t last_step(const std::filesystem::path& trial);  // step of the last witness; 0: none
 

@@ -167,7 +167,7 @@ train::Trainer make_trainer(const TrainingOrder& order) {
   const TrainingSetting& setting = order.setting;
   return train::TorchTrainer(
       fn<learn>, {.train_loop_config = {{"steps", setting.steps}, {"checkpoint_interval", setting.checkpoint_interval}},
-                  .scaling_config = {.num_workers = setting.workers},
+                  .scaling_config = {.num_workers = setting.workers, .placement_strategy = PlacementStrategy::spread},
                   .run_config = {.name = run.filename(),
                                  .storage_path = run.parent_path(),
                                  .publish_config = publish_config(),

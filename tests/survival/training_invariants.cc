@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <stdexcept>
 #include <string_view>
 
@@ -18,18 +19,21 @@ namespace fs = std::filesystem;
 namespace {
 
 // Returns the names of all files below the folder, which need not exist, without error.txt, which has the failures on
-// the way. Names that contain a time end before it.
+// the way. Names that contain a time end before it, and checkpoints have no numbers: one that was lost with its node
+// has taken one.
 std::vector<std::string> names_below(const fs::path& folder) {
   constexpr std::string_view events = "events.out.tfevents.";
   std::vector<std::string> names;
   if (!fs::exists(folder)) return names;  // it was lost with the disk, and no validator has begun since
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.path().filename() == "error.txt") continue;
-    std::string name = fs::relative(entry.path(), folder);
+    std::string name = entry.path().lexically_relative(folder);  // output may be links to where it is published
     if (const std::size_t place = name.rfind(events); place != name.npos) name.resize(place + events.size());
-    names.push_back(std::move(name));
+    names.push_back(std::regex_replace(name, std::regex("checkpoint_[0-9]+"), "checkpoint"));
   }
   std::ranges::sort(names);
+  const auto same = std::ranges::unique(names);
+  names.erase(same.begin(), same.end());
   return names;
 }
 

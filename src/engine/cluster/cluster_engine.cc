@@ -157,7 +157,7 @@ void ClusterEngine::leave() {
                    "cadre: nodes may not be given back: who has them does not answer; their agents end after %g s "
                    "without this program\n",
                    std::max<double>(options_.stays.count(), std::chrono::duration<double>(kWorkersHaveEnded).count()));
-    keep_in({});
+    outstanding_.empty() ? keep_in({}) : keep_outstanding();
   } catch (const Error& error) {
     std::fprintf(stderr, "cadre: nodes may not be given back: %s\n", error.what());
   }
@@ -320,9 +320,16 @@ void ClusterEngine::tell_how_long_to_stay(Member& member) {
   member.link->send(channel::Lane::control, bytes_);
 }
 
-void ClusterEngine::keep() {
-  is_keeping_due_ = false;
-  if (kept_in_.empty() || options_.stays.count() <= 0) return;
+// Leaves to the next process which nodes may still have workers of the one before this one.
+void ClusterEngine::keep_outstanding() {
+  KeptNodes nodes = kept();
+  nodes.requests.clear();
+  nodes.processes.clear();
+  write_kept_nodes(kept_in_, nodes, {});
+  kept_in_.clear();
+}
+
+KeptNodes ClusterEngine::kept() const {
   KeptNodes nodes = options_.owner;
   nodes.build = build_id();
   nodes.port = port_;
@@ -335,8 +342,14 @@ void ClusterEngine::keep() {
   for (const auto& [place, name] : outstanding_) nodes.connected.push_back({place.first, place.second, name});
   nodes.last_request = requests_.last();
   nodes.last_node = last_node_;
+  return nodes;
+}
+
+void ClusterEngine::keep() {
+  is_keeping_due_ = false;
+  if (kept_in_.empty() || options_.stays.count() <= 0) return;
   try {
-    write_kept_nodes(kept_in_, nodes, waiting());
+    write_kept_nodes(kept_in_, kept(), waiting());
   } catch (const StorageError& error) {
     if (!std::exchange(has_said_it_keeps_nothing_, true))
       std::fprintf(stderr, "cadre: if this process is killed, nobody finds its nodes again: %s\n", error.what());

@@ -179,7 +179,9 @@ class ClusterEngine final : public Engine {
   std::string take_over(const KeptNodes& kept);
   void claim(const KeptNodes& kept);
   void begin();
+  KeptNodes kept() const;
   void keep();
+  void keep_outstanding();
   std::filesystem::path log_of(std::uint64_t request) const;
   std::string text_of(const AgentEnded& ended) const;
   std::vector<WaitingNodes> waiting() const;
