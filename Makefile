@@ -115,7 +115,7 @@ soak: $(build_dir)/build.ninja
 	@$(build_dir)/bin/cadre_soak --kills $(KILLS) $(SOAK_FLAGS)
 	@$(build_dir)/bin/cadre_soak --only nodes --kills $(NODE_FAULTS) $(SOAK_FLAGS)
 	@CADRE_FAULTS=$(CLUSTER_FAULTS) CADRE_BIN=$(CURDIR)/$(build_dir)/bin CADRE_SOURCE=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 \
-	  python3 tests/cluster/faults_test.py || [ $$? -eq 77 ]
+	  .venv/bin/python tests/cluster/faults_test.py || [ $$? -eq 77 ]
 	$(if $(filter sanitizers,$(setup_groups)),,@CADRE_FAULTS_STRIDE=1 CADRE_POWER_RUNS=100 $(build_dir)/bin/cadre_faults_tests --gtest_brief=1)
 
 install: $(build_dir)/build.ninja

@@ -53,7 +53,10 @@ class Peer:
         if process.returncode != 0:
             errors = (self.folder(workload) / "errors").read_text(errors="replace")
             sys.exit(f"cluster: {workload} on {self.name} failed with {process.returncode}: {output}\n{errors[-3000:]}")
-        return next(json.loads(line) for line in reversed(output.splitlines()) if line.startswith("{"))
+        line = next(json.loads(line) for line in reversed(output.splitlines()) if line.startswith("{"))
+        if line.get("errors"):
+            sys.exit(f"cluster: {line['errors']} trials of {workload} on {self.name} have failed")
+        return line
 
     def run(self, workload):
         process = self.start(workload)

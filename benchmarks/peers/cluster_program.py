@@ -103,7 +103,7 @@ def tuner(trainable, samples, space=None, scheduler=None, stop=None, failures=0)
 def fit(fitted):
     begun = time.time()
     results = fitted.fit()
-    return results, begun, time.time() - begun
+    return results, time.time() - begun
 
 
 def first_trial():
@@ -112,19 +112,19 @@ def first_trial():
 
 
 def empty_trials():
-    results, _, took = fit(tuner(return_at_once, TRIALS))
-    return {"empty_trial_s": took / TRIALS, "errors": results.num_errors, "hosts": len({host for _, host in noted()})}
+    results, took = fit(tuner(return_at_once, TRIALS))
+    return {"empty_trial_s": took / TRIALS, "errors": results.num_errors}
 
 
 def reports():
-    results, _, took = fit(tuner(report_often, REPORTERS))
+    results, took = fit(tuner(report_often, REPORTERS))
     return {"report_s": took / (REPORTERS * REPORTS), "errors": results.num_errors}
 
 
 def pbt():
     scheduler = PopulationBasedTraining(time_attr="training_iteration", metric="score", mode="max", perturbation_interval=INTERVAL,
                                         hyperparam_mutations={"lr": tune.uniform(0.001, 1)})
-    results, _, took = fit(tuner(sleep_and_save, POPULATION, {"lr": tune.uniform(0.001, 1)}, scheduler, {"training_iteration": STEPS}))
+    results, took = fit(tuner(sleep_and_save, POPULATION, {"lr": tune.uniform(0.001, 1)}, scheduler, {"training_iteration": STEPS}))
     return {"pbt_s": took, "errors": results.num_errors}
 
 
@@ -139,7 +139,7 @@ def train_start():
 
 
 def moved():
-    results, _, _ = fit(tuner(count_until_moved, 1, failures=-1))
+    results, _ = fit(tuner(count_until_moved, 1, failures=-1))
     return {"errors": results.num_errors}
 
 

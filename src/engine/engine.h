@@ -68,7 +68,7 @@ struct Exited {
   WorkerId worker = 0;
   Exit exit = {};
 };
-// What Engine::fetch was to bring is there, or cannot be had.
+// Engine::fetch has brought a directory, or cannot have it.
 struct Fetched {
   NodeId node = 0;
   std::string from = {};

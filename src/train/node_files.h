@@ -1,5 +1,5 @@
-// What goes between a run's directory and those of nodes that do not see it (engine::Engine::carries_files): parts of
-// checkpoints come from where ranks made them, and committed checkpoints go to nodes whose ranks read them.
+// Carries files between a run's directory and those of nodes that do not see it (engine::Engine::carries_files): has
+// parts of checkpoints come from where ranks made them, and committed checkpoints go to nodes whose ranks read them.
 #pragma once
 
 #include <deque>

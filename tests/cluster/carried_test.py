@@ -43,15 +43,20 @@ for result in tuner.fit():
 """
 
 
-class CarriedTest(commands_test.RemoteShell):
+class Carried(commands_test.RemoteShell):
+    """The `storage` is a folder that only the control node sees."""
+
     private = ("/mnt",)
-    iterations = 60  # each sends a checkpoint
 
     def setUp(self):
         super().setUp()
         self.storage = pathlib.Path("/mnt") / self.directory.name
         self.storage.mkdir()
         self.addCleanup(shutil.rmtree, self.storage, ignore_errors=True)
+
+
+class CarriedTest(Carried):
+    iterations = 60  # each sends a checkpoint
 
     def experiment(self):
         return self.storage / "population"

@@ -4,11 +4,11 @@ go back to nodes that read them."""
 import json
 import os
 import pathlib
-import shutil
 import signal
 import sys
 import unittest
 
+import carried_test
 import commands_test
 import restart_test
 import rig
@@ -68,16 +68,8 @@ if result.error:
 MEGABYTE = 1 << 20
 
 
-class CarriedTrainingTest(commands_test.RemoteShell):
+class CarriedTrainingTest(carried_test.Carried):
     """Ranks report checkpoints in all ways, and each is validated."""
-
-    private = ("/mnt",)
-
-    def setUp(self):
-        super().setUp()
-        self.storage = pathlib.Path("/mnt") / self.directory.name
-        self.storage.mkdir()
-        self.addCleanup(shutil.rmtree, self.storage, ignore_errors=True)
 
     def experiment(self):
         return self.storage / "training"

@@ -83,7 +83,7 @@ class ClusterEngine final : public Engine {
   ~ClusterEngine() override;
 
   std::vector<Node> nodes() const override;
-  // Those that saw none of the files in the last call of use_nodes_that_see().
+  // Returns them as the last call of use_nodes_that_see() found them.
   std::string blind_nodes() const override { return blind_nodes_; }
   bool follows_demand() const override { return pool_.follows_demand(); }
   void set_demand(std::vector<Demand> demand) override;
