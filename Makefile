@@ -1,6 +1,7 @@
 # The commands of the project; `make help` lists them. The build itself is CMake's (CMakePresets.json).
 PRESET ?= release
 JOBS ?= $(shell nproc)
+TEST_JOBS ?= $(shell expr $(JOBS) + 1)
 TORCH_BUILD ?=
 TORCH_INDEX_URL ?=
 DEMO_FLAGS ?=
@@ -69,7 +70,8 @@ help:
 	@echo
 	@echo 'PRESET=release|debug|asan|tsan   what to build and test (default: release)'
 	@echo 'PREFIX=<folder>                  where to install (default: /usr/local)'
-	@echo 'JOBS=<n>                         compilers and tests at a time (default: number of CPUs)'
+	@echo 'JOBS=<n>                         compilers at a time (default: number of CPUs)'
+	@echo 'TEST_JOBS=<n>                    tests at a time (default: one more, because tests on clusters mostly wait)'
 	@echo 'TORCH_BUILD=cpu|cuda             which build of torch (default: cuda where there is an NVIDIA driver, else cpu)'
 	@echo 'TORCH_INDEX_URL=<url>            where pip gets torch from, for a build of another CUDA version for example'
 	@echo 'CXX=<compiler>                   the compiler of a new build folder (default: clang++-19)'
@@ -90,7 +92,7 @@ demo: $(build_dir)/build.ninja
 	@$(build_dir)/bin/pbt_mnist --storage-path results --name "pbt_mnist_$$(date +%Y-%m-%d_%H-%M-%S)" --synch --compare $(DEMO_FLAGS)
 
 test: build
-	@ctest --preset $(PRESET) -j $(JOBS) || { python3 tools/show_failures.py $(build_dir); exit 1; }
+	@ctest --preset $(PRESET) -j $(TEST_JOBS) || { python3 tools/show_failures.py $(build_dir); exit 1; }
 
 unit: | setup
 	@cmake --preset dev --log-level=WARNING

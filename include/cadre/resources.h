@@ -39,7 +39,9 @@ enum class PlacementStrategy {
 
 /// The resources of a trial that starts processes of its own, such as the workers of a train::Trainer: a bundle for the
 /// trainable itself, which comes first and may be empty, and one for each process. A trial gets all of them or waits.
-/// Bundles that ask for an accelerator type, or for a label, must ask for the same one.
+/// On a cluster they may be on several nodes, as `strategy` says; an empty first bundle is where the second one is.
+/// Bundles with shares of a GPU are on one node if they have more than one GPU together. Bundles that ask for an
+/// accelerator type, or for a label, must ask for the same one.
 struct PlacementGroup {
   std::vector<Resources> bundles = {};                   ///< at least one that is not empty
   PlacementStrategy strategy = PlacementStrategy::pack;  ///< placement of the bundles

@@ -61,12 +61,12 @@ void NodeLog::on(const store::EventRow& row) {
     }
     leave(event.node);
     present_.erase(event.node);
-    std::erase_if(workers_, [&](const auto& entry) { return entry.second == event.node; });
+    for (auto& [worker, nodes] : workers_) std::erase(nodes, event.node);
     std::erase_if(validators_, [&](const auto& entry) { return entry.second.node == event.node; });
   } else if (row.kind == "worker_ended") {
     const auto worker =
         workers_.extract({is_training_run_ ? integer_in(data().dict(), "rank", source) : row.trial, row.attempt});
-    if (!worker.empty()) ends_on(worker.mapped());
+    if (!worker.empty()) std::ranges::for_each(worker.mapped(), [this](engine::NodeId node) { ends_on(node); });
   } else if (row.kind == "validator_ended") {
     const auto validator = validators_.extract({integer_in(data().dict(), "checkpoint", source), row.attempt});
     if (!validator.empty()) ends_on(validator.mapped().node);
@@ -102,6 +102,9 @@ void NodeLog::launch(const Dict& data, std::int64_t trial, const std::string& so
   const std::int64_t attempt = integer_in(data, "attempt", source);
   if (const Value* const node = find_entry(data, "node"))
     start({trial, attempt}, from_stored<engine::NodeId>(*node, source));
+  if (const Value* const further = find_entry(data, "further_nodes")) {
+    for (const auto node : from_stored<std::vector<engine::NodeId>>(*further, source)) start({trial, attempt}, node);
+  }
   if (const Value* const nodes = find_entry(data, "nodes")) {
     std::int64_t rank = 0;
     for (const auto node : from_stored<std::vector<engine::NodeId>>(*nodes, source)) start({rank++, attempt}, node);
@@ -137,7 +140,9 @@ void NodeLog::end_session(const std::string& reason) {
 
 std::vector<NodeHistory> NodeLog::nodes() const {
   std::vector<NodeHistory> nodes = nodes_;
-  for (const auto& [worker, node] : workers_) nodes[present_.at(node)].running.push_back(worker.first);
+  for (const auto& [worker, places] : workers_) {
+    for (const engine::NodeId node : places) nodes[present_.at(node)].running.push_back(worker.first);
+  }
   for (const auto& [worker, validator] : validators_)
     nodes[present_.at(validator.node)].validated.push_back(validator.checkpoint);
   for (const auto& [node, busy] : busy_) nodes[present_.at(node)].busy += time_ - busy.since;
@@ -160,7 +165,7 @@ void NodeLog::start(Worker worker, engine::NodeId node) {
   if (history == nullptr) return;
   ++history->workers;
   begins_on(node);
-  workers_[worker] = node;
+  workers_[worker].push_back(node);
 }
 
 }  // namespace cadre::cli

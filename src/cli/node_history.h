@@ -67,8 +67,8 @@ class NodeLog {
   std::int64_t sessions_ = 0;
   double time_ = 0;  // of the last row
   std::vector<NodeHistory> nodes_ = {};
-  std::map<engine::NodeId, std::size_t> present_ = {};  // nodes of this session that have not left, by index
-  std::map<Worker, engine::NodeId> workers_ = {};       // of trials or ranks
+  std::map<engine::NodeId, std::size_t> present_ = {};          // nodes of this session that have not left, by index
+  std::map<Worker, std::vector<engine::NodeId>> workers_ = {};  // of trials or ranks; a trial may be on several nodes
   std::map<Worker, Validator> validators_ = {};
   // Counts the workers that are on a node, and says since when there was one.
   struct Busy {

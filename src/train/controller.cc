@@ -36,6 +36,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr checkpoint::CheckpointId kNoCheckpoint = 0;
+// A link to the checkpoint from which a run of a trial begins, where nodes do not see the trial's directory.
+constexpr const char* kBeginning = "beginning";
 
 // Moves the entries of `other` that `directory` lacks, and removes `other`. Safe to repeat after an interruption.
 void merge_into(const fs::path& directory, const fs::path& other) {
@@ -404,9 +406,24 @@ void Controller::remove_leftovers() {
   for (std::string& left : leftovers(run_, work_place())) file_worker_.remove(std::move(left));
 }
 
+// Returns the checkpoint from which the parent lets the run begin; empty: there is none. Only what is in the run's
+// directory is brought to other nodes.
+std::string Controller::checkpoint_of_parent() {
+  const auto checkpoint = parent_ == nullptr ? std::nullopt : parent_->checkpoint();
+  if (!checkpoint) return {};
+  if (!engine_.carries_files()) return checkpoint->path();
+  const fs::path link = path_of(kBeginning);
+  patiently([&] {
+    base::remove_tree(link);
+    base::make_directory(link);
+    checkpoint::link_checkpoint(checkpoint->path(), link);
+  });
+  return kBeginning;
+}
+
 void Controller::launch(const LaunchGroup& group) {
   if (group.attempt > 1) remove_leftovers();
-  const auto beginning = group.checkpoint.empty() && parent_ != nullptr ? parent_->checkpoint() : std::nullopt;
+  const std::string beginning = group.checkpoint.empty() ? checkpoint_of_parent() : "";
   const TrainerOptions& options = description_.options;
   const std::int64_t world_size = group.workers;
   const Resources resources = options.scaling_config.worker_resources();
@@ -418,7 +435,8 @@ void Controller::launch(const LaunchGroup& group) {
   console_.watch_workers(world_size, engine_.now());
   nodes_of_ranks_.clear();
   for (const resources::Place& place : group.places) nodes_of_ranks_.push_back(place.node);
-  const std::vector<std::string> needed = needs(group.checkpoint);
+  const std::string& from = beginning.empty() ? group.checkpoint : beginning;
+  const std::vector<std::string> needed = needs(from);
   for (Rank rank = 0; rank < world_size; ++rank) {
     const resources::Place& place = group.places.at(static_cast<std::size_t>(rank));
     const Resources& machine = group.machines.at(place.node);
@@ -435,9 +453,9 @@ void Controller::launch(const LaunchGroup& group) {
         .generation = work_place().generation(),
         .function = description_.loop.host_function,
         .config = options.train_loop_config,
-        .checkpoint = !group.checkpoint.empty() ? work_place().checkpoint(group.checkpoint, place.node).string()
-                      : beginning               ? beginning->path().string()
-                                                : "",
+        .checkpoint = from.empty()                   ? ""
+                      : fs::path(from).is_absolute() ? from
+                                                     : work_place().checkpoint(from, place.node).string(),
         .step = group.step,
         .resources = resources,
         .collective_timeout_ms = std::llround(options.run_config.collective_timeout.count() * 1e3),

@@ -80,6 +80,7 @@ class Controller final : public control::Turns<Run> {
   void check_resources(std::vector<Event>& events);
   std::optional<std::string> fault_of_group(const GroupCheckpoint& checkpoint) const;
   void remove_leftovers();
+  std::string checkpoint_of_parent();
   void commit(const CommitCheckpoint& checkpoint);
   void upload(const UploadCheckpoint& checkpoint);
   void forward(const ForwardResult& result);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cadre/function.h"
 #include "cadre/resources.h"
@@ -28,7 +29,9 @@ struct TrialAssignment {
   std::int64_t step = 0;            // training continues after this step
   std::int64_t seed = 0;            // of the experiment; all 64 bits count
   Resources resources = {};
-  std::optional<Resources> worker_resources = {};   // the part for its own workers; empty: it may have none
+  std::optional<Resources> worker_resources = {};   // the part for its own workers here; empty: it may have none
+  std::vector<std::string> worker_nodes = {};       // where they may run, if the trial has several nodes: their names
+  std::string node_ip = "127.0.0.1";                // by which other nodes reach its own
   std::int64_t checkpoint_frequency = 0;            // iterations between checkpoints; 0: only on request
   bool checkpoint_at_end = false;                   // true: also checkpoint a result with `done`
   bool runs_in_directory = false;                   // true: the trial's directory is the working directory

@@ -32,12 +32,10 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto kMemoryPeriod = std::chrono::seconds(1);
+// Of folders in the directory of a trial that has several nodes, with the number of one behind it: what its agent there
+// prints.
+constexpr const char* kAgentPrefix = "agent_";
 constexpr std::size_t kMostWaitingBytes = std::size_t{16} << 20;
-
-// Returns the worker's id in the engine.
-engine::WorkerId worker_id(TrialIndex trial, std::int64_t attempt) {
-  return std::uint64_t{trial} << 32 | static_cast<std::uint32_t>(attempt);
-}
 
 // Rejects a message that only a member of a worker group may send; returns true if `event` is one.
 bool turn_away(engine::Engine& engine, const engine::Event& event) {
@@ -55,10 +53,8 @@ bool turn_away(engine::Engine& engine, const engine::Event& event) {
 }
 
 Event to_event(engine::Event&& event) {
-  const auto trial_of = [](engine::WorkerId worker) { return static_cast<TrialIndex>(worker >> 32); };
-  const auto attempt_of = [](engine::WorkerId worker) { return static_cast<std::int64_t>(worker & 0xffffffffu); };
   if (auto* exited = std::get_if<engine::Exited>(&event))
-    return WorkerEnded{trial_of(exited->worker), attempt_of(exited->worker), std::move(exited->exit)};
+    return WorkerEnded{trial_of(exited->worker), attempt_of(exited->worker), std::move(exited->exit), {}};
   if (auto* joined = std::get_if<engine::NodeJoined>(&event)) return std::move(*joined);
   if (auto* draining = std::get_if<engine::NodeDraining>(&event)) return std::move(*draining);
   if (auto* left = std::get_if<engine::NodeLeft>(&event)) return std::move(*left);
@@ -96,7 +92,10 @@ Controller::Controller(Setting setting, Experiment& experiment, RunningTime& run
              setting_.options.run_config.loggers),
       callbacks_(setting_.options.run_config.callbacks, experiment, setting_.directory, setting_.trainable.name),
       snapshots_(store),
-      searcher_([&engine] { engine.wake(); }) {}
+      searcher_([&engine] { engine.wake(); }),
+      agents_(engine, [this](auto agent, auto trial, auto node, Value payload) {
+        start_agent(agent, trial, node, std::move(payload));
+      }) {}
 
 void Controller::recover() {
   Recovered recovered =
@@ -121,6 +120,10 @@ std::vector<Event> Controller::begin() {
 }
 
 void Controller::translate(engine::Event event, std::vector<Event>& events) {
+  if (agents_.take(event)) {
+    for (WorkerEnded& ended : agents_.take_ends()) events.emplace_back(std::move(ended));
+    return;
+  }
   if (!turn_away(engine_, event)) events.push_back(checked(to_event(std::move(event))));
 }
 
@@ -251,7 +254,7 @@ void Controller::turn_ends(const std::vector<Step>& turn) {
 TrialAssignment Controller::assignment_of(const Launch& launch) const {
   const Trial& trial = experiment_.trials().at(launch.trial);
   const CheckpointConfig& checkpoints = setting_.options.run_config.checkpoint_config;
-  std::optional<Resources> workers = launch.needs.of_workers;
+  std::optional<Resources> workers = launch.shares.empty() ? launch.needs.of_workers : launch.shares.front().of_workers;
   if (workers) workers = resources::with_kinds(std::move(*workers), launch.machine, launch.place.gpus);
   return {.experiment_name = setting_.experiment_name,
           .trial = trial.index,
@@ -271,12 +274,29 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
           .seed = static_cast<std::int64_t>(setting_.options.tune_config.seed),
           .resources = launch.needs.total,
           .worker_resources = workers,
+          .worker_nodes = nodes_for_workers(launch),
+          .node_ip = address_of(launch.place.node),
           .checkpoint_frequency = checkpoints.checkpoint_frequency.value_or(0),
           .checkpoint_at_end = checkpoints.checkpoint_at_end.value_or(false),
           .runs_in_directory = setting_.options.run_config.chdir_to_trial_dir,
           .visible_devices = launch.machine.gpus > 0 ? std::optional(resources::visible_devices(
                                                            launch.place.gpus, engine_.nodes(), launch.place.node))
                                                      : std::nullopt};
+}
+
+// Returns the names of the nodes on which the trial may start workers, if it has several.
+std::vector<std::string> Controller::nodes_for_workers(const Launch& launch) const {
+  std::vector<std::string> names;
+  for (const Share& share : launch.shares) {
+    if (share.of_workers) names.push_back(experiment_.cluster().node(share.place.node).name);
+  }
+  return names;
+}
+
+std::string Controller::address_of(engine::NodeId node) const {
+  const resources::Cluster& cluster = experiment_.cluster();
+  const std::string address = cluster.contains(node) ? cluster.node(node).address : "";
+  return address.empty() ? "127.0.0.1" : address;
 }
 
 std::vector<std::string> Controller::needs_of(const Launch& launch) const {
@@ -289,6 +309,7 @@ void Controller::launch(const Launch& launch) {
   const Trial& trial = experiment_.trials().at(launch.trial);
   if (launch.attempt == 1 && files_.found_directory_of(launch.trial)) remove_forgotten_checkpoints(trial);
   patiently([&] { work_place().make_directory(trial.directory); });
+  agents_.begin(launch);
   engine_.start(worker_id(launch.trial, launch.attempt),
                 {.assignment = {entry_of(setting_.trainable), to_value(assignment_of(launch))},
                  .node = launch.place.node,
@@ -297,6 +318,19 @@ void Controller::launch(const Launch& launch) {
                  .cpus = launch.needs.own_cpus,
                  .memory_bytes = setting_.options.run_config.limits.memory_bytes,
                  .starts_workers = launch.needs.of_workers.has_value()});
+}
+
+// What an agent prints is apart from what its trial does: they may be written on different machines.
+void Controller::start_agent(engine::WorkerId agent, TrialIndex trial, engine::NodeId node, Value payload) {
+  const std::string directory = fmt::format("{}/{}{}", experiment_.trials().at(trial).directory, kAgentPrefix, node);
+  patiently([&] {
+    base::make_own_directory(path_of(directory));
+    work_place().make_directory(directory);
+  });
+  engine_.start(agent, {.assignment = {std::string(worker::agent_entry), std::move(payload)},
+                        .node = node,
+                        .directory = work_place().path_of(directory, node),
+                        .starts_workers = true});
 }
 
 // Removes checkpoint directories of a trial of the same name, whose rows the store lost in a loss of power.
@@ -310,6 +344,7 @@ void Controller::remove_forgotten_checkpoints(const Trial& trial) {
 void Controller::take_over(const TakeOver& take_over) {
   const Launch& start = take_over.start;
   const engine::WorkerId worker = worker_id(start.trial, start.attempt);
+  agents_.begin(start);
   engine_.bring(worker, needs_of(start));
   engine_.answer(worker, {channel::Verdict::take_over, "", to_value(assignment_of(start))});
 }

@@ -20,6 +20,7 @@
 #include "tune/running_time.h"
 #include "tune/searcher_thread.h"
 #include "tune/snapshots.h"
+#include "tune/trial_agents.h"
 
 namespace cadre {
 extern template class control::Turns<tune::Experiment>;
@@ -74,8 +75,11 @@ class Controller final : public control::Turns<Experiment> {
   bool watches_memory() const;
   Event checked(Event event);
   TrialAssignment assignment_of(const Launch& launch) const;
+  std::vector<std::string> nodes_for_workers(const Launch& launch) const;
+  std::string address_of(engine::NodeId node) const;
   std::vector<std::string> needs_of(const Launch& launch) const;
   void launch(const Launch& launch);
+  void start_agent(engine::WorkerId agent, TrialIndex trial, engine::NodeId node, Value payload);
   void remove_forgotten_checkpoints(const Trial& trial);
   void take_over(const TakeOver& take_over);
   void discard_half_checkpoints(const WorkerEnded& ended);
@@ -93,6 +97,7 @@ class Controller final : public control::Turns<Experiment> {
   std::optional<std::string> callback_states_ = {};  // to be written with the turn
   Snapshots snapshots_;
   SearcherThread searcher_;
+  TrialAgents agents_;
   std::vector<checkpoint::CheckpointId> lost_checkpoints_;
 };
 

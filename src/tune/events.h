@@ -72,6 +72,8 @@ struct WorkerEnded {
   TrialIndex trial = 0;
   std::int64_t attempt = 0;
   engine::Exit exit = {};
+  // On which a process of the trial ended that was not its worker, which was killed for that; empty: it was the worker.
+  std::optional<resources::NodeId> elsewhere = {};
 };
 // The controller did not run for a while: it was stopped, or the machine slept.
 struct TimeLost {
@@ -186,7 +188,9 @@ struct Launch {
   std::int64_t step = 0;  // training continues after this step
   Needs needs = {};
   resources::Place place = {};
-  Resources machine = {};  // of its node
+  Resources machine = {};                // of its node
+  std::vector<Share> shares = {};        // as the trial has them
+  std::vector<Resources> machines = {};  // of each share's node
 };
 // Like Launch, for the trial's present worker, which waits for an answer.
 struct TakeOver {

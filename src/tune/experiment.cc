@@ -17,6 +17,7 @@
 #include "tune/experiment_directory.h"
 #include "tune/options/check_search_space.h"
 #include "tune/result_keys.h"
+#include "tune/trial_places.h"
 
 namespace cadre::tune {
 namespace {
@@ -310,7 +311,8 @@ void Experiment::on(const WorkerEnded& event) {
   --state_.workers;
   Trial* trial = present(event.trial, event.attempt);
   if (trial == nullptr) return;
-  if (event.exit.kind == engine::Exit::Kind::node_lost) cluster_.drain(trial->node);  // NodeLeft follows
+  if (event.exit.kind == engine::Exit::Kind::node_lost)
+    cluster_.drain(event.elsewhere.value_or(trial->node));  // NodeLeft follows, or has come
   on_last_word(*trial, Failure{.cause = "the worker " + engine::to_string(event.exit) + when(event.exit.kind) +
                                         engine::output_text(event.exit),
                                .is_of_node = event.exit.kind == engine::Exit::Kind::node_lost});
@@ -388,7 +390,7 @@ void Experiment::on(const NodeDraining& event) {
   cluster_.drain(event.node);
   for (const TrialIndex index : std::set(parked_)) {
     Trial& trial = trials_[index];
-    if (trial.node != event.node) continue;
+    if (!trial.is_on(event.node)) continue;
     if (can_save(trial)) {
       ask_to_save(trial, AfterSave::pause);
     } else {
@@ -638,11 +640,11 @@ bool Experiment::change_resources(Trial& trial, const ResourceChange& change) {
                           trial.id)});
     return false;
   }
-  const Resources before = *trial.held;
-  const std::optional own = restarts ? std::nullopt : std::optional(resources::Only{trial.node, trial.gpus});
-  cluster_.release(before, trial.place());
-  const bool is_free = cluster_.is_free(needs.total, own);
-  cluster_.occupy(is_free && !restarts ? needs.total : before, trial.place());
+  const std::vector<Share> before = shares_of(trial);
+  release(cluster_, before);
+  const bool is_free = restarts ? tune::has_room(cluster_, needs)
+                                : cluster_.is_free(needs.total, resources::Only{trial.node, trial.gpus});
+  is_free && !restarts ? cluster_.occupy(needs.total, trial.place()) : occupy(cluster_, before);
   if (!is_free) return false;
   record(DecisionKind::resources, trial, {{"resources", cadre::to_stored(needs.total)}, {"restart", restarts}});
   trial.changed = needs == trial.needs ? std::nullopt : std::optional(needs);
@@ -739,7 +741,7 @@ void Experiment::pause(Trial& trial) {
   take_changes_back(trial);
   begin_waiting(trial, TrialStatus::paused);
   actions_->push_back(state_of(trial));
-  if (gives_gpus_back(trial) || is_leaving(trial)) return tell_to_stop(trial);
+  if (would_keep_too_much(trial) || is_leaving(trial)) return tell_to_stop(trial);
   park(trial);
   const Parking& parking = options_.tune_config.parking;
   if (parking.max_workers && parked_workers() > *parking.max_workers) unpark_the_coldest();
@@ -763,19 +765,22 @@ void Experiment::set_worker(Trial& trial, WorkerState state) {
 // Returns true if one more worker may be parked without ending another.
 bool Experiment::can_park(const Trial& trial) const {
   const Parking& parking = options_.tune_config.parking;
-  return !gives_gpus_back(trial) && !is_leaving(trial) &&
+  return !would_keep_too_much(trial) && !is_leaving(trial) &&
          (!parking.max_workers || parked_workers() < *parking.max_workers);
 }
 
 // Returns true if the worker, when parked, would keep GPUs from other trials, or more than it is to have.
-bool Experiment::gives_gpus_back(const Trial& trial) const {
+bool Experiment::would_keep_too_much(const Trial& trial) const {
+  if (!trial.shares.empty() && trial.held && *trial.held != trial.needs.total) return true;
   const double gpus = trial.held ? trial.held->gpus : trial.needs.total.gpus;
   return gpus != trial.needs.total.gpus || (gpus > 0 && !options_.tune_config.parking.with_gpus);
 }
 
-// Returns true if the worker's node drains: nothing goes on there that can go on elsewhere.
+// Returns true if a node of the trial drains: nothing goes on there that can go on elsewhere.
 bool Experiment::is_leaving(const Trial& trial) const {
-  return trial.worker != WorkerState::none && !cluster_.is_ready(trial.node);
+  if (trial.worker == WorkerState::none) return false;
+  return !cluster_.is_ready(trial.node) ||
+         std::ranges::any_of(trial.shares, [this](const Share& share) { return !cluster_.is_ready(share.place.node); });
 }
 
 // The worker's process stays blocked in report() until it is answered.
@@ -977,18 +982,26 @@ void Experiment::worker_is_done(Trial& trial) {
 
 // Acquires what the trial was given by its scheduler, or what it needs if that is not free any more.
 void Experiment::acquire_resources(Trial& trial) {
-  const std::optional<resources::Only> own = own_place(trial);
-  if (trial.changed && !cluster_.is_free(trial.changed->total, own)) take_changes_back(trial);
-  trial.held = trial.present_needs().total;
-  resources::Place place = *cluster_.acquire(*trial.held, own);
-  trial.node = place.node;
-  trial.gpus = std::move(place.gpus);
+  if (trial.changed && !has_room(trial, *trial.changed)) take_changes_back(trial);
+  const Needs& needs = trial.present_needs();
+  trial.held = needs.total;
   holders_.insert(trial.index);
+  const std::optional<resources::Only> own = own_place(trial);
+  if (own && !trial.shares.empty()) return occupy(cluster_, trial.shares);
+  if (own) {
+    trial.gpus = cluster_.acquire(needs.total, own)->gpus;
+    return;
+  }
+  std::vector<Share> shares = *acquire(cluster_, needs);
+  trial.node = shares.front().place.node;
+  trial.gpus = shares.front().place.gpus;
+  trial.shares = shares.size() > 1 ? std::move(shares) : std::vector<Share>();
 }
 
 void Experiment::release_resources(Trial& trial) {
   if (!trial.held) return;
-  cluster_.release(*std::exchange(trial.held, std::nullopt), trial.place());
+  release(cluster_, shares_of(trial));
+  trial.held.reset();
   holders_.erase(trial.index);
 }
 
@@ -1022,10 +1035,10 @@ void Experiment::set_cut_off(Trial& trial) {
 // The waiting trials that could run now.
 class Experiment::Runnable final : public Candidates {
  public:
-  explicit Runnable(const Experiment& experiment)
+  explicit Runnable(Experiment& experiment)
       : experiment_(experiment),
         alike_(!experiment.needs_.by_config()),
-        anywhere_(alike_ && experiment.cluster_.is_free(experiment.needs_.usual())),
+        anywhere_(alike_ && tune::has_room(experiment.cluster_, experiment.needs_.usual())),
         may_move_(experiment.may_move()) {}
 
   bool contains(TrialIndex index) const override { return experiment_.waiting_.contains(index) && can_run(index); }
@@ -1041,12 +1054,12 @@ class Experiment::Runnable final : public Candidates {
     if ((trial.worker != WorkerState::none && trial.worker != WorkerState::parked) || trial.backs_off) return false;
     const std::optional<resources::Only> own = experiment_.own_place(trial);
     if (!own && alike_) return anywhere_;
-    if (experiment_.cluster_.is_free(trial.needs.total, own)) return true;
+    if (experiment_.has_room(trial, trial.needs)) return true;
     return own && may_move_ && (experiment_.is_saved(trial) || experiment_.can_save(trial)) &&
-           experiment_.cluster_.is_free(trial.needs.total);
+           tune::has_room(experiment_.cluster_, trial.needs);
   }
 
-  const Experiment& experiment_;
+  Experiment& experiment_;
   bool alike_;
   bool anywhere_;  // there is room for a trial that needs no certain node or GPUs
   bool may_move_;
@@ -1056,8 +1069,9 @@ void Experiment::schedule() {
   if (state_.interrupted || !population_is_made()) return;
   const std::int64_t limit = options_.tune_config.max_concurrent_trials;
   while ((limit == 0 || std::ssize(holders_) < limit) && (!waiting_.empty() || trials_to_come() > 0)) {
-    const bool free = needs_.by_config() || cluster_.is_free(needs_.usual());
-    if (!free && (needs_.usual().gpus <= 0 || parked_.empty())) return;
+    const bool free = needs_.by_config() || tune::has_room(cluster_, needs_.usual());
+    const bool has_own = needs_.usual().total.gpus > 0 || may_be_parted(cluster_, needs_.usual());
+    if (!free && (!has_own || parked_.empty())) return;
     const bool made = !free || !should_make_trial() || make_trial();
     const Runnable offered(*this);
     const std::optional<TrialIndex> next = next_of(offered);
@@ -1072,7 +1086,7 @@ void Experiment::schedule() {
     if (*next >= trials_.size() || !offered.contains(*next))
       throw std::logic_error(fmt::format("the scheduler lets trial {} run, which was not offered to it", *next));
     Trial& trial = trials_[*next];
-    if (cluster_.may_change() && !cluster_.is_free(trial.needs.total, own_place(trial))) {
+    if (cluster_.may_change() && !has_room(trial, trial.needs)) {
       is_saved(trial) ? restart(trial) : ask_to_save(trial, AfterSave::restart);
       continue;
     }
@@ -1102,29 +1116,33 @@ bool Experiment::may_move() const {
   });
 }
 
-std::vector<engine::Demand> Experiment::demand() const {
+std::vector<engine::Demand> Experiment::demand() {
   std::vector<engine::Demand> demand;
   if (state_.interrupted) return demand;
   const std::int64_t limit = options_.tune_config.max_concurrent_trials;
   std::int64_t left = limit == 0 ? std::numeric_limits<std::int64_t>::max() : limit - std::ssize(holders_);
-  const auto add = [&](const Resources& worker, std::int64_t trials) {
+  const auto add_worker = [&](const Resources& worker, std::int64_t workers) {
+    const auto same = std::ranges::find(demand, worker, &engine::Demand::worker);
+    if (same == demand.end()) {
+      demand.push_back({worker, workers});
+    } else {
+      same->workers += workers;
+    }
+  };
+  const auto add = [&](const Needs& needs, std::int64_t trials) {
     trials = std::min(trials, left);
     if (trials <= 0) return;
     left -= trials;
-    const auto same = std::ranges::find(demand, worker, &engine::Demand::worker);
-    if (same == demand.end()) {
-      demand.push_back({worker, trials});
-    } else {
-      same->workers += trials;
-    }
+    if (!may_be_parted(cluster_, needs)) return add_worker(needs.total, trials);
+    for (const Resources& bundle : needs.bundles) add_worker(bundle, trials);
   };
-  const bool is_usual_free = !needs_.by_config() && cluster_.is_free(needs_.usual());
+  const bool is_usual_free = !needs_.by_config() && tune::has_room(cluster_, needs_.usual());
   for (const TrialIndex index : waiting_) {
     if (left <= 0) break;
     const Trial& trial = trials_[index];
     const bool is_ready = trial.worker == WorkerState::none || trial.worker == WorkerState::parked;
-    const bool has_room = needs_.by_config() ? cluster_.is_free(trial.needs.total) : is_usual_free;
-    if (is_ready && !trial.backs_off && !has_room && scheduler_->may_run(index)) add(trial.needs.total, 1);
+    const bool has_room = needs_.by_config() ? tune::has_room(cluster_, trial.needs) : is_usual_free;
+    if (is_ready && !trial.backs_off && !has_room && scheduler_->may_run(index)) add(trial.needs, 1);
   }
   if (!needs_.by_config() && !is_usual_free && !searcher_.has_none()) add(needs_.usual(), trials_to_come());
   return demand;
@@ -1135,11 +1153,11 @@ void Experiment::say_why_trials_wait() {
   if (!cluster_.may_change() || said_why_trials_wait_ || state_.interrupted || !holders_.empty()) return;
   if (waiting_.empty() && trials_to_come() == 0) return;
   if (needs_.by_config() && waiting_.empty()) return;
-  const std::string shortage =
-      cluster_.shortage(needs_.by_config() ? trials_[*waiting_.begin()].needs.total : needs_.usual());
-  if (shortage.empty()) return;
+  const std::string missing =
+      shortage(cluster_, needs_.by_config() ? trials_[*waiting_.begin()].needs : needs_.usual());
+  if (missing.empty()) return;
   said_why_trials_wait_ = true;
-  actions_->push_back(Say{fmt::format("Trials wait until a node joins that has what one needs: {}", shortage)});
+  actions_->push_back(Say{fmt::format("Trials wait until a node joins that has what one needs: {}", missing)});
 }
 
 // Returns the trial to run next; empty: none of those that could.
@@ -1292,8 +1310,8 @@ bool Experiment::update_needs(Trial& trial) {
 // cluster a node that has it may join.
 std::string Experiment::shortage_of(const Trial& trial) const {
   if (!needs_.by_config() || cluster_.may_change()) return {};
-  const std::string shortage = cluster_.shortage(trial.needs.total);
-  return shortage.empty() ? "" : "it needs more than there is: " + shortage;
+  const std::string missing = shortage(cluster_, trial.needs);
+  return missing.empty() ? "" : "it needs more than there is: " + missing;
 }
 
 // A parked worker stays where it is, and keeps its data on the GPUs that it used.
@@ -1303,12 +1321,24 @@ std::optional<resources::Only> Experiment::own_place(const Trial& trial) const {
   return resources::Only{trial.node, trial.gpus.empty() ? std::nullopt : std::optional(trial.gpus)};
 }
 
+// Returns true if there is room for the trial where its parked worker is, or where a new one could be.
+bool Experiment::has_room(const Trial& trial, const Needs& needs) {
+  const std::optional<resources::Only> own = own_place(trial);
+  if (!own) return tune::has_room(cluster_, needs);
+  return trial.shares.empty() ? cluster_.is_free(needs.total, own) : is_free_again(cluster_, trial.shares);
+}
+
 void Experiment::launch(Trial& trial) {
   ++trial.attempt;
   ++state_.workers;
   Launch launch = start_of(trial);
   Dict data{{"attempt", trial.attempt}, {"checkpoint", launch.checkpoint}};
   if (cluster_.may_change()) data.emplace_back("node", trial.node);
+  if (!trial.shares.empty()) {
+    List further;
+    for (const Share& share : trial.shares | std::views::drop(1)) further.emplace_back(share.place.node);
+    data.emplace_back("further_nodes", std::move(further));
+  }
   record(DecisionKind::launch, trial, std::move(data));
   actions_->push_back(std::move(launch));
   limit_running(trial);
@@ -1335,7 +1365,9 @@ Launch Experiment::start_of(Trial& trial) {
                 .config = trial.config,
                 .needs = trial.present_needs(),
                 .place = trial.place(),
-                .machine = cluster_.node(trial.node).resources};
+                .machine = cluster_.node(trial.node).resources,
+                .shares = trial.shares};
+  for (const Share& share : trial.shares) launch.machines.push_back(cluster_.node(share.place.node).resources);
   if (trial.latest_checkpoint) {
     const checkpoint::CheckpointRecord& from = checkpoints_.get(*trial.latest_checkpoint);
     launch.checkpoint = from.directory;

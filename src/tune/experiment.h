@@ -82,7 +82,7 @@ class Experiment final : private Population {
   const std::set<TrialIndex>& live_trials() const override { return live_; }  // not ended
   const checkpoint::CheckpointRegistry& checkpoint_registry() const { return checkpoints_; }
   // Returns what trials need that wait because no node has room for them, as many as may run at once.
-  std::vector<engine::Demand> demand() const;
+  std::vector<engine::Demand> demand();
   // Returns the number of workers that wait for their trial to be scheduled.
   std::int64_t parked_workers() const { return std::ssize(parked_); }
   std::string resource_usage() const { return cluster_.usage(); }
@@ -176,7 +176,7 @@ class Experiment final : private Population {
   void pause(Trial& trial);
   void set_worker(Trial& trial, WorkerState state);
   bool can_park(const Trial& trial) const;
-  bool gives_gpus_back(const Trial& trial) const;
+  bool would_keep_too_much(const Trial& trial) const;
   bool is_leaving(const Trial& trial) const;
   void park(Trial& trial);
   void unpark_the_coldest();
@@ -222,6 +222,7 @@ class Experiment final : private Population {
   std::string shortage_of(const Trial& trial) const;
   void load_trial(TrialIndex index, const Value& saved);
   std::optional<resources::Only> own_place(const Trial& trial) const;
+  bool has_room(const Trial& trial, const Needs& needs);
   std::optional<TrialIndex> next_of(const Runnable& offered);
   void set_cut_off(Trial& trial);
   void begin_waiting(Trial& trial, TrialStatus status);

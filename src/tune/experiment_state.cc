@@ -4,6 +4,7 @@
 #include "cadre/error.h"
 #include "cadre/stored.h"
 #include "tune/experiment.h"
+#include "tune/trial_places.h"
 
 // Members that follow from others and from the trial's place.
 template <>
@@ -44,7 +45,7 @@ void Experiment::load(const Value& value, const std::function<Value(TrialIndex)>
   const resources::NodeList nodes = std::exchange(state_.nodes, {});
   cluster_ = nodes.is_set() ? resources::Cluster(nodes) : resources::Cluster(state_.resources);
   for (const Trial& trial : trials_) {
-    if (trial.held) cluster_.occupy(*trial.held, trial.place());
+    occupy(cluster_, shares_of(trial));
     if (trial.worker == WorkerState::parked) parked_.insert(trial.index);
   }
   std::vector<const Trial*> ended;

@@ -15,18 +15,26 @@ namespace cadre {
 namespace tune {
 namespace {
 
+bool is_empty(const Resources& bundle) {
+  return std::ranges::all_of(resources::amounts_of(bundle), [](const auto& amount) { return amount.second == 0; });
+}
+
 // The first bundle is the trainable's own worker; the others are for workers that it starts.
-Needs needs_of(const PlacementGroup& group) {
+Needs to_needs(const PlacementGroup& group) {
   Needs needs{.total = group.required_resources(), .own_cpus = group.bundles.front().cpus};
-  if (group.bundles.size() > 1)
-    needs.of_workers = PlacementGroup{.bundles = {group.bundles.begin() + 1, group.bundles.end()}}.required_resources();
+  if (group.bundles.size() < 2) return needs;
+  needs.of_workers = PlacementGroup{.bundles = {group.bundles.begin() + 1, group.bundles.end()}}.required_resources();
+  const auto first = group.bundles.begin() + (is_empty(group.bundles.front()) ? 1 : 0);
+  needs.bundles.assign(first, group.bundles.end());
+  needs.first_is_own = first == group.bundles.begin();
+  needs.strategy = group.strategy;
   return needs;
 }
 
 }  // namespace
 
 ResourceNeeds::ResourceNeeds(const Trainable& trainable)
-    : fixed_(needs_of(placement_group(trainable))), function_(trainable.resource_function) {}
+    : fixed_(to_needs(placement_group(trainable))), function_(trainable.resource_function) {}
 
 Needs ResourceNeeds::operator()(const Config& config) const {
   if (!by_config()) return fixed_;
@@ -34,7 +42,7 @@ Needs ResourceNeeds::operator()(const Config& config) const {
   Faults faults;
   check_resources(group, faults);
   faults.throw_if_any("a trial");
-  return needs_of(group);
+  return to_needs(group);
 }
 
 Needs with_total(const Needs& needs, const Resources& total) {
@@ -48,6 +56,11 @@ Needs with_total(const Needs& needs, const Resources& total) {
   Needs changed{.total = plus(needs.total), .own_cpus = needs.own_cpus, .of_workers = needs.of_workers};
   if (changed.of_workers) {
     changed.of_workers = plus(*needs.of_workers);
+    changed.bundles = needs.bundles;
+    changed.first_is_own = needs.first_is_own;
+    changed.strategy = needs.strategy;
+    if (std::ranges::any_of(added, [](const auto& one) { return one.second != 0; }))
+      changed.bundles.push_back(resources::with_amounts({}, added));
   } else {
     changed.own_cpus = changed.total.cpus;
   }
@@ -84,8 +97,6 @@ void check_resources(const PlacementGroup& group, Faults& faults) {
   const bool any = sum.cpus > 0 || sum.gpus > 0 ||
                    std::ranges::any_of(sum.custom, [](const auto& entry) { return entry.second > 0; });
   faults.unless(any, "resources", "a trial needs some amount of some resource");
-  faults.unless(group.strategy != PlacementStrategy::strict_spread || group.bundles.size() < 2, "resources strategy",
-                fmt::format("strict_spread needs {} machines, and there is one", group.bundles.size()));
 }
 
 PlacementGroup placement_group(const Trainable& trainable) {

@@ -16,7 +16,7 @@ class ResourceNeeds {
   // Returns true if the needs depend on the config.
   bool by_config() const { return !function_.function.empty(); }
   // Returns the needs of every trial, if they do not depend on the config.
-  const Resources& usual() const { return fixed_.total; }
+  const Needs& usual() const { return fixed_; }
   // Throws InvalidArgument for invalid amounts, and passes on exceptions of the user's function.
   Needs operator()(const Config& config) const;
 

@@ -25,6 +25,7 @@
 #include "tune/functions.h"
 #include "tune/result_keys.h"
 #include "worker/entries.h"
+#include "worker/given_nodes.h"
 #include "worker/root_engine.h"
 #include "worker/wait_for_space.h"
 #include "worker/worker.h"
@@ -227,7 +228,7 @@ Metrics Session::complete(const Metrics& metrics, Progress& progress) const {
   row.set(result_key::time_total_s, progress.time_total_s);
   row.set(result_key::pid, ::getpid());
   row.set(result_key::hostname, hostname_);
-  row.set(result_key::node_ip, "127.0.0.1");
+  row.set(result_key::node_ip, assignment_.node_ip);
   row.set(result_key::time_since_restore, progress.time_since_restore_s);
   row.set(result_key::iterations_since_restore, progress.iterations_since_restore);
   for (const std::string_view total : kTotals) {
@@ -260,6 +261,7 @@ void run_trial(channel::WorkerEnd& controller, const Value& payload, const std::
   store::set_experiment_of_objects(fs::path(assignment.trial_directory).parent_path());
   if (assignment.runs_in_directory) base::enter_directory(assignment.trial_directory);
   if (assignment.worker_resources) worker::set_root_resources(*assignment.worker_resources);
+  if (!assignment.worker_nodes.empty()) worker::set_given_nodes(assignment.worker_nodes, controller);
   Session session(controller, std::move(assignment));
   body(session);
 }

@@ -1,9 +1,11 @@
 // One trial, as the controller represents it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cadre/tune/result.h"
 #include "cadre/tune/scheduler.h"
@@ -68,7 +70,20 @@ struct Needs {
   Resources total = {};
   double own_cpus = 1;                       // the part for its worker itself
   std::optional<Resources> of_workers = {};  // the part for workers that this worker starts; empty: it may start none
+  // With such a part: the bundles, and where they are to be in a cluster. The trial's worker is where the first one is,
+  // which is its own unless that is empty.
+  std::vector<Resources> bundles = {};
+  bool first_is_own = true;
+  PlacementStrategy strategy = PlacementStrategy::pack;
   bool operator==(const Needs&) const = default;
+};
+
+// What a trial has on one node.
+struct Share {
+  resources::Place place = {};
+  Resources held = {};
+  std::optional<Resources> of_workers = {};  // the part for workers that its worker starts; empty: none there
+  bool operator==(const Share&) const = default;
 };
 
 struct Trial {
@@ -98,7 +113,9 @@ struct Trial {
   std::optional<Resources> held = {};  // acquired; empty: none
   resources::NodeId node = 0;          // of its worker, or of its last one
   resources::Gpus gpus = {};           // used by its worker, also before it was parked
-  std::int64_t parked_since = 0;       // the experiment's count of pauses when the worker was parked; 0: not parked
+  // On each of its nodes, that of its worker first, also before it was parked. Empty: all of it is on one.
+  std::vector<Share> shares = {};
+  std::int64_t parked_since = 0;  // the experiment's count of pauses when the worker was parked; 0: not parked
   std::optional<checkpoint::CheckpointId> started_from = {};  // reference held while the worker lives
   std::string reported_checkpoint = {};                       // committed with the report that awaits its answer
   bool offers_checkpoint = false;            // true: the worker can still send a checkpoint of its last report
@@ -115,6 +132,9 @@ struct Trial {
   std::int64_t checkpoints_made = 0;                               // for their names
 
   resources::Place place() const { return {node, gpus}; }
+  bool is_on(resources::NodeId one) const {
+    return node == one || std::ranges::any_of(shares, [&](const Share& share) { return share.place.node == one; });
+  }
   const Config& config_at_first() const { return first_config ? *first_config : config; }
   const Needs& present_needs() const { return changed ? *changed : needs; }
   bool ended() const {

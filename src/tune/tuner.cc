@@ -66,10 +66,13 @@ ControllerStarted::Errored errored_of(const RestoreOptions& restore) {
 void require_room(const Trainable& trainable) {
   if (!trainable.resource_function.function.empty() || worker::awaits_nodes()) return;
   const resources::Cluster nodes(worker::root_nodes());
-  const std::string shortage = nodes.shortage(placement_group(trainable).required_resources());
-  if (!shortage.empty())
-    throw InvalidArgument(
-        fmt::format("a trial needs more than {} has: {}", nodes.may_change() ? "any node" : "this machine", shortage));
+  const Needs needs = ResourceNeeds(trainable).usual();
+  const std::string missing = shortage(nodes, needs);
+  if (missing.empty()) return;
+  const char* const what = !nodes.may_change()           ? "this machine has"
+                           : may_be_parted(nodes, needs) ? "the nodes have"
+                                                         : "any node has";
+  throw InvalidArgument(fmt::format("a trial needs more than {}: {}", what, missing));
 }
 
 }  // namespace

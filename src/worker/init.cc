@@ -25,6 +25,7 @@
 #include "resources/resource_ledger.h"
 #include "worker/cluster.h"
 #include "worker/entries.h"
+#include "worker/given_nodes.h"
 #include "worker/host.h"
 #include "worker/root_engine.h"
 #include "worker/uncaught_errors.h"
@@ -153,10 +154,13 @@ class IdleEngine final : public engine::ForwardingEngine {
   std::unique_ptr<engine::Engine> inner_;
 };
 
+bool runs_on_nodes(const Process& process) { return process.cluster || worker::has_given_nodes(); }
+
 // Nodes that wait for the run in the directory are better than those that this process has had so far.
 engine::cluster::ClusterEngine& nodes_of(Process& process, const std::filesystem::path& directory = {}) {
   if (process.nodes != nullptr && engine::cluster::has_kept_nodes(directory) && process.nodes->claim())
     process.nodes.reset();
+  if (process.nodes == nullptr && worker::has_given_nodes()) process.nodes = worker::make_cluster_of_given_nodes();
   if (process.nodes == nullptr) {
     Host* const host = worker::find_host();
     process.nodes =
@@ -222,11 +226,18 @@ namespace worker {
 std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& directory,
                                                  const std::vector<std::filesystem::path>& marks) {
   Process& process = initialised_process();
-  if (!process.cluster) return std::make_unique<engine::local::LocalEngine>(*process.server, process.resources);
+  if (!runs_on_nodes(process)) return make_local_engine();
   engine::cluster::ClusterEngine& nodes = nodes_of(process, directory);
-  auto lease = std::make_unique<engine::cluster::Lease>(nodes, directory, marks);
+  // Given nodes are gone when this process is killed.
+  const std::filesystem::path found_in = has_given_nodes() ? std::filesystem::path() : directory;
+  auto lease = std::make_unique<engine::cluster::Lease>(nodes, found_in, marks);
   if (marks.empty() || !lease->seen().empty()) return lease;
   return std::make_unique<engine::cluster::Carrier>(std::move(lease), nodes, directory);
+}
+
+std::unique_ptr<engine::local::LocalEngine> make_local_engine() {
+  Process& process = initialised_process();
+  return std::make_unique<engine::local::LocalEngine>(*process.server, process.resources);
 }
 
 std::unique_ptr<engine::Engine> make_idle_engine() { return std::make_unique<IdleEngine>(make_further_engine()); }
@@ -238,16 +249,16 @@ std::unique_ptr<engine::Engine> make_further_engine() {
 
 Resources root_resources() { return initialised_process().resources; }
 
-bool has_cluster() { return initialised_process().cluster.has_value(); }
+bool has_cluster() { return runs_on_nodes(initialised_process()); }
 
 bool awaits_nodes() {
   Process& process = initialised_process();
-  return process.cluster && nodes_of(process).awaits_nodes();
+  return runs_on_nodes(process) && nodes_of(process).awaits_nodes();
 }
 
 std::vector<engine::Node> root_nodes() {
   Process& process = initialised_process();
-  if (process.cluster) return nodes_of(process).nodes();
+  if (runs_on_nodes(process)) return nodes_of(process).nodes();
   return {{.resources = process.resources}};
 }
 

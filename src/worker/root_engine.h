@@ -7,6 +7,7 @@
 
 #include "base/file_descriptor.h"
 #include "engine/engine.h"
+#include "engine/local/local_engine.h"
 
 namespace cadre::worker {
 
@@ -21,6 +22,9 @@ namespace cadre::worker {
 // engine carries files (engine::Engine::carries_files). None: workers have no files of the run.
 std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& directory = {},
                                                  const std::vector<std::filesystem::path>& marks = {});
+
+// Returns the engine on this machine, or in a worker on its node, alone. Throws EngineError as above.
+std::unique_ptr<engine::local::LocalEngine> make_local_engine();
 
 // Returns an engine for a run that has ended, which starts no worker: no nodes are requested for it. Throws EngineError
 // as above, but not for another engine in use.

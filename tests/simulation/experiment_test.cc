@@ -200,7 +200,7 @@ TunerOptions random_options(std::mt19937_64& random, Kind kind) {
 }
 
 // Returns a function that saves by itself or offers its checkpoints, or one of the possible kinds of classes.
-Trainable random_trainable(std::mt19937_64& random, Resources of_a_trial) {
+Trainable random_trainable(std::mt19937_64& random, PlacementGroup of_a_trial) {
   Trainable learner = with_resources(Trainable("learner"), std::move(of_a_trial));
   if (random() % 2 == 0)
     learner.methods = {
@@ -228,6 +228,16 @@ Nodes random_nodes(std::uint64_t seed, const Resources& machine) {
   return nodes;
 }
 
+// Lets trials start workers of their own, which may be on other nodes.
+void add_workers(std::uint64_t seed, PlacementGroup& group, Resources& machine) {
+  std::mt19937_64 random(seed);
+  using enum PlacementStrategy;
+  group.strategy = std::array{pack, spread, strict_pack, strict_spread}[random() % 4];
+  for (std::uint64_t more = 1 + random() % 3; more > 0; --more) group.bundles.push_back({.cpus = 1});
+  if (random() % 2 == 0) group.bundles.front() = {.cpus = 0};
+  machine.cpus += 3;
+}
+
 bool ended_well(const Trial& trial) {
   return trial.status == TrialStatus::terminated || trial.status == TrialStatus::stopped;
 }
@@ -237,6 +247,7 @@ class Simulation : public ::testing::TestWithParam<Kind> {
   std::int64_t moves_ = 0;
   std::int64_t nodes_lost_ = 0;
   std::int64_t workers_lost_ = 0;
+  std::int64_t parted_ = 0;
   double most_changes_ = 1;  // of nodes
 
   // Calls `act` with many worlds, each from a seed.
@@ -260,16 +271,21 @@ class Simulation : public ::testing::TestWithParam<Kind> {
         machine.gpus = static_cast<double>(1 + random() % 3);
         of_a_trial.gpus = std::array{0.3, 0.5, 1.0}[random() % 3];
       }
+      PlacementGroup group{.bundles = {of_a_trial}};
+      if (seed % 9 == 2) add_workers(seed, group, machine);
       try {
-        const Trainable learner = random_trainable(random, of_a_trial);
+        const Trainable learner = random_trainable(random, group);
         if (!learner.parameters.contains(kOffers)) save_before_the_first_interval(options);
         Nodes nodes = seed % 3 == 2 ? random_nodes(seed, machine) : Nodes{};
         nodes.changes = std::min(nodes.changes, most_changes_);
+        if (!nodes.machines.empty() && group.strategy == PlacementStrategy::strict_spread)
+          nodes.machines.insert(nodes.machines.begin(), group.bundles.size(), machine);
         World world(seed, options, machine, learner, faults, nodes);
         act(world, random);
         moves_ += world.moves;
         nodes_lost_ += world.nodes_lost;
         workers_lost_ += world.workers_lost;
+        parted_ += world.parted;
         events += static_cast<int>(world.recorded().size());
       } catch (const std::exception& error) {
         ADD_FAILURE() << error.what();  // with the seed, which an exception would not show
@@ -300,6 +316,7 @@ TEST_P(Simulation, EveryTrialReachesItsEndAndNothingIsMissing) {
     EXPECT_GT(moves_, 0);
     EXPECT_GT(nodes_lost_, 0);
     EXPECT_GT(workers_lost_, 0);
+    EXPECT_GT(parted_, 0);
   }
   EXPECT_EQ(changes > 0, GetParam() == Kind::resources);
   EXPECT_EQ(restarts > 0, GetParam() == Kind::resources);
@@ -319,7 +336,7 @@ TEST(ReplaySimulation, EveryChangeIsMadeOnce) {
     options.run_config.failure_config.max_failures = -1;
     const PolicySchedule schedule = *options.tune_config.scheduler.get<PopulationBasedTrainingReplay>().schedule;
     const Mishaps faults{.throws = 0.02, .dies = 0.02, .declines = 0.3};
-    World world(seed, options, {.cpus = 1}, random_trainable(random, {.cpus = 1}), faults);
+    World world(seed, options, {.cpus = 1}, random_trainable(random, {.bundles = {{.cpus = 1}}}), faults);
     for (int interruptions = 0; interruptions < 3; ++interruptions) {
       for (std::uint64_t steps = random() % 60; steps > 0 && world.step(); --steps) {
       }

@@ -10,7 +10,9 @@
 #include <ranges>
 
 #include "base/json.h"
+#include "tune/resource_needs.h"
 #include "tune/searcher_thread.h"
+#include "tune/trial_places.h"
 
 namespace cadre::tune {
 namespace {
@@ -118,6 +120,7 @@ void World::begin(ControllerStarted::Errored errored) {
   doomed_.clear();
   node_of_.clear();
   late_.clear();
+  robbed_.clear();
   for (const engine::Node& node : nodes) {
     present_.emplace(node.id, node.resources);
     ready_.insert(node.id);
@@ -154,11 +157,17 @@ bool World::step() {
   for (engine::Event& event : engine_->wait(timeout)) {
     if (auto* exited = std::get_if<engine::Exited>(&event)) {
       alive_.erase(exited->worker);
-      const WorkerEnded ended{static_cast<TrialIndex>(exited->worker >> 32),
-                              static_cast<std::int64_t>(exited->worker & 0xffffffff), exited->exit};
+      WorkerEnded ended{static_cast<TrialIndex>(exited->worker >> 32),
+                        static_cast<std::int64_t>(exited->worker & 0xffffffff),
+                        exited->exit,
+                        {}};
+      if (const auto robbed = robbed_.extract(exited->worker)) {
+        ended.exit = {.kind = engine::Exit::Kind::node_lost};
+        ended.elsewhere = robbed.mapped();
+      }
       const Trial before = experiment_->trials().at(ended.trial);
       handle(ended);
-      if (exited->exit.kind == engine::Exit::Kind::node_lost) check_node_lost(ended, before);
+      if (ended.exit.kind == engine::Exit::Kind::node_lost) check_node_lost(ended, before);
       continue;
     }
     if (const auto* joined = std::get_if<engine::NodeJoined>(&event)) {
@@ -180,6 +189,7 @@ bool World::step() {
       for (const engine::WorkerId worker : alive_)
         EXPECT_TRUE(node_of_.at(worker) != left->node || late_.contains(worker)) << "it runs on";
       handle(*left);
+      lose_parts(left->node);
       continue;
     }
     auto& [worker, message] = std::get<engine::Received>(event);
@@ -213,6 +223,26 @@ bool World::step() {
   return true;
 }
 
+// Kills the workers of trials that have a part on a node which has left, as TrialAgents does.
+void World::lose_parts(engine::NodeId node) {
+  for (const Trial& trial : experiment_->trials()) {
+    const engine::WorkerId worker = worker_id(trial.index, trial.attempt);
+    if (trial.shares.empty() || trial.node == node || !trial.is_on(node) || !alive_.contains(worker)) continue;
+    robbed_[worker] = node;
+    engine_->kill(worker);
+  }
+}
+
+// Returns true if a trial has room on these nodes, when nothing else runs, and so many of the first kind.
+bool World::has_room(const std::set<engine::NodeId>& nodes, std::size_t more) const {
+  resources::NodeList list{.may_change = true};
+  for (const engine::NodeId node : nodes) list.nodes.push_back({.id = node, .resources = present_.at(node)});
+  for (; more > 0; --more)
+    list.nodes.push_back({.id = next_node_ + static_cast<engine::NodeId>(more), .resources = nodes_.machines.front()});
+  resources::Cluster cluster(list);
+  return tune::has_room(cluster, ResourceNeeds(trainable_).usual());
+}
+
 // Lets a node join, drain or leave. There is always one that stays or will join, which has room for a trial.
 void World::change_nodes() {
   const auto soon = [this] { return std::chrono::milliseconds(node_random_() % 200); };
@@ -228,17 +258,19 @@ void World::change_nodes() {
   if (staying.empty()) return;
   const engine::NodeId node = staying[node_random_() % staying.size()];
   doomed_.insert(node);
-  const auto has_room = [this](engine::NodeId other) {
-    return !doomed_.contains(other) && present_.at(other).cpus >= trainable_.resources.cpus;
-  };
-  if (std::ranges::none_of(staying, has_room)) join(nodes_.machines.front());
+  std::set<engine::NodeId> left(staying.begin(), staying.end());
+  left.erase(node);
+  for (std::size_t more = 0; !has_room(left, more); ++more) join(nodes_.machines.front());
   const auto after = soon();
   if (node_random_() % 3 != 0) engine_->drain(node, after);
   engine_->leave(node, after + soon());
 }
 
 // Returns true if a trial that is restarted goes on on another node: its own drains, or has no room for it any more.
-bool World::is_moved(const Trial& trial) const { return !ready_.contains(trial.node) || !trial.held; }
+bool World::is_moved(const Trial& trial) const {
+  const auto is_ready = [this](const Share& share) { return ready_.contains(share.place.node); };
+  return !ready_.contains(trial.node) || !std::ranges::all_of(trial.shares, is_ready) || !trial.held;
+}
 
 // Checks that the loss of a node counts as no failure of the trial, and ends none.
 void World::check_node_lost(const WorkerEnded& event, const Trial& before) const {
@@ -336,7 +368,8 @@ void World::perform(const Action& action) {
     if (made->kind == DecisionKind::resources) ++changes;
     if (made->kind == DecisionKind::restart) is_moved(experiment_->trials().at(made->trial)) ? ++moves : ++restarts;
     if (made->kind == DecisionKind::resume || made->kind == DecisionKind::take_over)
-      ASSERT_TRUE(ready_.contains(experiment_->trials().at(made->trial).node)) << made->trial << " goes on there";
+      for (const Share& share : shares_of(experiment_->trials().at(made->trial)))
+        ASSERT_TRUE(ready_.contains(share.place.node)) << made->trial << " goes on there";
     if (made->kind == DecisionKind::retry && made->data.size() == 3) ++workers_lost;
     if (made->kind == DecisionKind::exploit) check_exploit(*made);
     if (made->kind == DecisionKind::resume_errored && made->data.at(0).second.get<bool>()) shown_[made->trial] = 0;
@@ -373,6 +406,9 @@ void World::perform(const Action& action) {
     node_of_[worker_id(launch->trial, launch->attempt)] = launch->place.node;
     ASSERT_TRUE(ready_.contains(launch->place.node)) << launch->trial << " on node " << launch->place.node;
     ASSERT_EQ(launch->machine, present_.at(launch->place.node));
+    if (!launch->shares.empty()) ++parted;
+    for (const Share& share : launch->shares)
+      ASSERT_TRUE(ready_.contains(share.place.node)) << launch->trial << " on node " << share.place.node;
     const std::vector<engine::Node> there = engine_->nodes();
     if (std::ranges::find(there, launch->place.node, &engine::Node::id) == there.end())
       late_.insert(worker_id(launch->trial, launch->attempt));
@@ -480,14 +516,18 @@ void World::check() const {
   std::map<std::pair<engine::NodeId, int>, double> gpus;  // in use, by node and number
   const checkpoint::CheckpointRegistry& registry = experiment_->checkpoint_registry();
   for (const Trial& trial : experiment_->trials()) {
-    if (trial.held) {
-      ASSERT_TRUE(present_.contains(trial.node) || late_.contains(worker_id(trial.index, trial.attempt)))
-          << trial.id << " has what left with node " << trial.node;
-      cpus[trial.node] += trial.held->cpus;
+    const engine::WorkerId worker = worker_id(trial.index, trial.attempt);
+    double held = 0;
+    for (const auto& [place, amounts, of_workers] : shares_of(trial)) {
+      // What is held on a node that has left is given back when the worker has ended.
+      ASSERT_TRUE(present_.contains(place.node) || late_.contains(worker) || place.node != trial.node)
+          << trial.id << " has what left with node " << place.node;
+      cpus[place.node] += amounts.cpus;
+      held += amounts.cpus;
+      for (const int gpu : place.gpus) gpus[{place.node, gpu}] += std::min(1.0, amounts.gpus);
     }
+    if (trial.held) ASSERT_DOUBLE_EQ(held, trial.held->cpus) << trial.id;
     parked += trial.worker == WorkerState::parked ? 1 : 0;
-    for (const int gpu : trial.held ? trial.gpus : resources::Gpus())
-      gpus[{trial.node, gpu}] += std::min(1.0, trial.held->gpus);
     ASSERT_NE(trial.worker, WorkerState::waiting) << trial.id << " waits, and its report was handled";
     ASSERT_EQ(trial.parked_since > 0, trial.worker == WorkerState::parked) << trial.id;
     if (trial.worker == WorkerState::parked) {

@@ -74,11 +74,14 @@ class World {
   std::int64_t moves = 0;     // of trials whose nodes drain
   std::int64_t nodes_lost = 0;
   std::int64_t workers_lost = 0;  // with their nodes
+  std::int64_t parted = 0;        // workers that were started with bundles on several nodes
 
  private:
   void begin(ControllerStarted::Errored errored = ControllerStarted::Errored::leave);
   void replay();
   void change_nodes();
+  bool has_room(const std::set<engine::NodeId>& nodes, std::size_t more) const;
+  void lose_parts(engine::NodeId node);
   bool is_moved(const Trial& trial) const;
   void check_node_lost(const WorkerEnded& event, const Trial& before) const;
   void handle(const Event& event);
@@ -105,6 +108,8 @@ class World {
   std::set<engine::NodeId> ready_ = {};               // of them
   std::set<engine::NodeId> doomed_ = {};              // of them: will leave
   std::map<engine::WorkerId, engine::NodeId> node_of_ = {};
+  // Workers that are killed because another node of their trial has left, with that node.
+  std::map<engine::WorkerId, engine::NodeId> robbed_ = {};
   std::set<engine::WorkerId> late_ = {};  // started on nodes that had left, which the experiment was not told yet
   std::unique_ptr<Experiment> experiment_;
   std::unique_ptr<engine::simulated::SimulatedEngine> engine_;

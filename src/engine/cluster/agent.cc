@@ -180,7 +180,8 @@ class Agent {
       consider(std::max(next_dial_, now));
       if (greeting_) next = greeting_->until;
       if (const auto deadline = dialler_ ? dialler_->deadline() : std::nullopt) next = *deadline;
-      if (!workers_.empty()) consider(std::max(cut_since_ + kFencedAfter, now + kDialPause));
+      if (!workers_.empty() && settings_.ends_by_itself)
+        consider(std::max(cut_since_ + kFencedAfter, now + kDialPause));
     }
     if (const auto look = files_->next_look(); look && has_room_for_files()) consider(*look);
     if (!next) return std::nullopt;
@@ -191,7 +192,8 @@ class Agent {
 
   void reconnect(TimePoint now) {
     const bool refused = refused_since_ && now - *refused_since_ >= kRefusedFor;
-    if (!workers_.empty() && (now - cut_since_ >= kFencedAfter || refused)) begin_anew();
+    const bool is_cut_off = settings_.ends_by_itself && now - cut_since_ >= kFencedAfter;
+    if (!workers_.empty() && (is_cut_off || refused)) begin_anew();
     if (is_fenced_ && workers_.empty()) {
       if (is_draining_) return leave(0, "it was sent SIGTERM, and its controller has ended");
       is_fenced_ = false;
@@ -203,7 +205,8 @@ class Agent {
     }
     const double gone_s = std::chrono::duration<double>(now - gone_since_).count();
     const double most_s = std::chrono::duration<double>(refused ? Clock::duration(kRefusedFor) : kFencedAfter).count();
-    if (workers_.empty() && gone_s >= std::max(settings_.stays_s, most_s))
+    const bool may_be_silent = !settings_.ends_by_itself && has_ever_been_connected_ && !refused;
+    if (workers_.empty() && gone_s >= std::max(settings_.stays_s, most_s) && !may_be_silent)
       return leave(1, fmt::format("its controller cannot be reached: {}", last_failure_));
     if (greeting_ && now >= greeting_->until) drop_greeting("it does not greet", now);
     if (const auto failure = dialler_->take_failure(now)) {
@@ -293,7 +296,7 @@ class Agent {
     poller_.unwatch(greeting.stream->descriptor());
     if (!welcome.refusal.empty()) return leave(1, "its controller refuses it: " + welcome.refusal);
     if (welcome.is_over) return begin_anew();
-    has_been_connected_ = true;
+    has_been_connected_ = has_ever_been_connected_ = true;
     link_->connect(std::move(greeting.stream), greeting.in, Clock::now());
   }
 
@@ -374,6 +377,7 @@ class Agent {
   std::unique_ptr<channel::TlsEndpoint> tls_ = {};
   std::uint64_t session_ = new_session();
   bool has_been_connected_ = false;  // in this session
+  bool has_ever_been_connected_ = false;
   std::unique_ptr<channel::Link> link_ = {};
   std::optional<AgentFiles> files_ = {};
   std::optional<Greeting> greeting_ = {};
@@ -394,12 +398,7 @@ class Agent {
 std::optional<AgentSettings> take_agent_settings() {
   const char* const text = std::getenv(agent_variable);
   if (text == nullptr) return std::nullopt;
-  AgentSettings settings;
-  try {
-    from_stored(settings, Stored(base::parse_json(text, agent_variable)));
-  } catch (const StorageError& error) {
-    throw InvalidArgument(error.what());
-  }
+  AgentSettings settings = to_agent_settings(text);
   ::unsetenv(agent_variable);
   settings.ordinal = agent_ordinal().value_or(0);
   ::unsetenv(kOrdinalVariable);
@@ -408,9 +407,19 @@ std::optional<AgentSettings> take_agent_settings() {
   return settings;
 }
 
+AgentSettings to_agent_settings(const std::string& text) {
+  AgentSettings settings;
+  try {
+    from_stored(settings, Stored(base::parse_json(text, agent_variable)));
+  } catch (const StorageError& error) {
+    throw InvalidArgument(error.what());
+  }
+  return settings;
+}
+
 void run_agent(const AgentSettings& settings, StandardStreams streams, local::LocalEngine& engine,
                std::vector<std::string> gpu_names) {
-  drain_at_sigterm(engine);
+  if (settings.ends_by_itself) drain_at_sigterm(engine);
   ::signal(SIGPIPE, SIG_IGN);  // nobody reads what it prints once the process that started it is gone
   int code = 1;
   try {

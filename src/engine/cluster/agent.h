@@ -24,12 +24,17 @@ struct AgentSettings {
   std::optional<double> cpus = {};  // of its node, for this agent; empty: all that it sees
   bool over_stdio = false;          // the session is in its standard streams; without addresses, certificate and token
   double stays_s = 0;  // how long it dials a controller that is gone, for the one that continues what that one did
+  // false: a controller that is silent is not gone, and whoever has started this process ends it when it is.
+  bool ends_by_itself = true;
 };
 inline constexpr const char* agent_variable = "CADRE_AGENT";
 
 // Returns the settings if this process was started as an agent, and removes them from the environment: they are secret.
 // Throws InvalidArgument for settings that cannot be read.
 std::optional<AgentSettings> take_agent_settings();
+
+// Returns the settings in the text of that variable. Throws InvalidArgument.
+AgentSettings to_agent_settings(const std::string& text);
 
 // Runs workers for the controller until it gives the node back, has ended, or refuses this agent. Ends this process.
 // `streams`: with over_stdio. `gpu_names`: see Node.

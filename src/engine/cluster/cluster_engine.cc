@@ -249,8 +249,11 @@ void ClusterEngine::request_node(NodeRequest wanted) {
   const NodeRequest request = requests_.add(std::move(wanted));
   keep();  // before a job is there that nobody would know of
   AgentStart start = options_.start;
-  AgentSettings settings{
-      .request = request.id, .group = request.group, .over_stdio = start.over_stdio, .stays_s = options_.stays.count()};
+  AgentSettings settings{.request = request.id,
+                         .group = request.group,
+                         .over_stdio = start.over_stdio,
+                         .stays_s = options_.stays.count(),
+                         .ends_by_itself = options_.ends_agents};
   start.log = log_of(request.id);
   if (!start.over_stdio) {
     start.outlives = options_.stays.count() > 0;
@@ -994,6 +997,7 @@ std::optional<ClusterEngine::TimePoint> ClusterEngine::given_up_at(const Member&
   }
   // A connection that was closed says nothing about the node's workers, nor does a provider about a node that is
   // silent: they may run until their agent has ended them.
+  if (!options_.ends_agents) return std::max(broken->last_heard, listens_since_) + options_.patience;
   const bool may_run = !member.workers.empty() && !(member.has_ended && member.is_end_certain);
   if (broken->was_silent || may_run) return broken->last_heard + options_.patience;
   return member.has_ended ? broken->at : broken->at + kRedial;
@@ -1147,6 +1151,8 @@ void ClusterEngine::wait_for_arrivals(std::optional<std::chrono::nanoseconds> ti
 }
 
 void ClusterEngine::turn(std::optional<std::chrono::nanoseconds> timeout) {
+  const TimePoint begin = Clock::now();
+  if (begin - last_turn_ >= channel::Link::longest_silence) listens_since_ = begin;
   if (file_peer_ != nullptr) file_peer_->send_more();
   flush();
   if (const auto deadline = next_deadline()) {
@@ -1157,6 +1163,7 @@ void ClusterEngine::turn(std::optional<std::chrono::nanoseconds> timeout) {
   wait_for_arrivals(timeout);
   handle_time(Clock::now());
   if (is_keeping_due_) keep();
+  last_turn_ = Clock::now();
 }
 
 std::vector<Event> ClusterEngine::wait(std::optional<std::chrono::nanoseconds> timeout) {

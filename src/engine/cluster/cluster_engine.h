@@ -59,6 +59,9 @@ struct ClusterOptions {
   std::chrono::duration<double> stays{0};
   // How long before its time limit a node is drained; at most half of the time that it had left when it joined.
   std::chrono::duration<double> drain_before{120};
+  // false: agents do not end when this process is silent, and it may be for long: between turns the time stands still
+  // after which nodes are given up (AgentSettings::ends_by_itself).
+  bool ends_agents = true;
 };
 
 // Takes part in the turns of an engine, for files that it sends to nodes and gets from them (carrier.h).
@@ -280,8 +283,10 @@ class ClusterEngine final : public Engine {
   bool has_pool_changed_ = true;  // true: what the pool decides on, since it has
   std::optional<TimePoint> pool_decided_ = {};
   std::optional<TimePoint> stuck_since_ = {};
-  std::string refusal_ = {};  // why a node will not come
-  bool has_begun_ = false;    // true: there was a node
+  TimePoint last_turn_ = Clock::now();
+  TimePoint listens_since_ = last_turn_;  // without a pause in which a connection would have ended
+  std::string refusal_ = {};              // why a node will not come
+  bool has_begun_ = false;                // true: there was a node
   std::optional<TimePoint> first_joined_ = {};
   std::string closing_ = {};
   NodeId last_node_ = 0;
