@@ -43,7 +43,7 @@ install(FILES
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/cadre" "${PROJECT_BINARY_DIR}/include/cadre"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT tune FILES_MATCHING PATTERN "*.h"
-  PATTERN "torch.h" EXCLUDE PATTERN "train_torch.h" EXCLUDE PATTERN "train_torch" EXCLUDE
+  PATTERN "torch.h" EXCLUDE PATTERN "torch" EXCLUDE PATTERN "train_torch.h" EXCLUDE PATTERN "train_torch" EXCLUDE
   PATTERN "data.h" EXCLUDE PATTERN "data_torch.h" EXCLUDE PATTERN "data" EXCLUDE)
 if(CADRE_SHARED)
   install(TARGETS cadre_tune_shared EXPORT cadreTuneTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT tune
@@ -74,7 +74,7 @@ cadre_install_licence(tune libcadre-dev)
 if(CADRE_TORCH OR CADRE_SHARED)
   install(FILES "${PROJECT_SOURCE_DIR}/include/cadre/torch.h" "${PROJECT_SOURCE_DIR}/include/cadre/train_torch.h"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT torch)
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/cadre/train_torch"
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/cadre/train_torch" "${PROJECT_SOURCE_DIR}/include/cadre/torch"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT torch)
   if(CADRE_TORCH)
     cadre_install_archive(cadre_torch cadreTorchTargets torch)

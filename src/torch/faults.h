@@ -13,6 +13,11 @@ class Faults {
  public:
   void add(std::string fault) { faults_.push_back(std::move(fault)); }
 
+  // Adds all of others; `where` comes before each.
+  void add_all(const std::string& where, const Faults& others) {
+    for (const std::string& fault : others.faults_) faults_.push_back(where + ": " + fault);
+  }
+
   bool empty() const { return faults_.empty(); }
 
   // Throws InvalidArgument "<what>: <fault>; <fault>; …" if there are any; shows at most 20.

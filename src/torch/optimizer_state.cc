@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "torch/optimizer_kind.h"
+#include "torch/plain_value.h"
 
 namespace cadre::pt {
 namespace {
@@ -35,10 +36,12 @@ void add_python_options(DictBuilder& group) {
 }
 
 template <class Kind>
-Value options_to_value(const typename Kind::Options& options, std::int64_t first_id, std::size_t parameter_count) {
+Value options_to_value(const typename Kind::Options& options, std::int64_t first_id, std::size_t parameter_count,
+                       const Dict& more) {
   DictBuilder group;
   visit_options(options, [&](const char* name, const auto& value, Range) { group.add(name, to_value(value)); });
   add_python_options<Kind>(group);
+  for (const auto& [name, value] : more) group.add(name, to_pt(value));
   std::vector<Value> ids;
   for (std::size_t i = 0; i < parameter_count; ++i) ids.emplace_back(first_id + static_cast<std::int64_t>(i));
   group.add("params", make_container(Container::Kind::list, std::move(ids)));
@@ -59,13 +62,13 @@ Value state_to_value(const typename Kind::State& state, const typename Kind::Opt
 }
 
 template <class Kind>
-Value to_state_dict(const torch::optim::Optimizer& optimizer) {
+Value to_state_dict(const torch::optim::Optimizer& optimizer, const std::function<Dict(std::size_t group)>& more) {
   DictBuilder states;
   std::vector<Value> groups;
   std::int64_t id = 0;
   for (const OptimizerParamGroup& group : optimizer.param_groups()) {
     const auto& options = static_cast<const typename Kind::Options&>(group.options());
-    groups.push_back(options_to_value<Kind>(options, id, group.params().size()));
+    groups.push_back(options_to_value<Kind>(options, id, group.params().size(), more ? more(groups.size()) : Dict()));
     for (const torch::Tensor& parameter : group.params()) {
       const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
       if (found != optimizer.state().end()) {
@@ -236,8 +239,8 @@ class Reader {
 
 }  // namespace
 
-Value optimizer_state(const torch::optim::Optimizer& optimizer) {
-  return with_kind(optimizer, [&](auto kind) { return to_state_dict<decltype(kind)>(optimizer); });
+Value optimizer_state(const torch::optim::Optimizer& optimizer, const std::function<Dict(std::size_t group)>& more) {
+  return with_kind(optimizer, [&](auto kind) { return to_state_dict<decltype(kind)>(optimizer, more); });
 }
 
 void OptimizerUpdate::apply(torch::optim::Optimizer& optimizer) {

@@ -3,18 +3,21 @@
 
 #include <torch/torch.h>
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "cadre/value.h"
 #include "torch/faults.h"
 #include "torch/pickle_value.h"
 
 namespace cadre::pt {
 
 // Returns {"state": {0: {…}, …}, "param_groups": [{"lr": …, "params": [0, …]}, …]}. The tensors are the optimizer's
-// own. Throws InvalidArgument for an optimizer that optimizer_kind.h does not list.
-Value optimizer_state(const torch::optim::Optimizer& optimizer);
+// own. Throws InvalidArgument for an optimizer that optimizer_kind.h does not list. `more`: further entries of a group.
+Value optimizer_state(const torch::optim::Optimizer& optimizer,
+                      const std::function<Dict(std::size_t group)>& more = {});
 
 // Checked options and states to set in an optimizer.
 struct OptimizerUpdate {

@@ -238,6 +238,7 @@ class Unpickler {
 
   void push_global(std::string name) {
     static const std::vector<std::string> known = {
+        "collections.Counter",
         "collections.OrderedDict",
         "torch._utils._rebuild_tensor_v2",
         "torch._utils._rebuild_parameter",
@@ -386,6 +387,11 @@ class Unpickler {
     if (name == "collections.OrderedDict") {
       if (!tuple_of(arguments, 0).empty()) fail("an OrderedDict that is made from a list");
       return make_container(Kind::dict);
+    }
+    if (name == "collections.Counter") {  // of numbers by what was counted
+      const Value counts = tuple_of(arguments, 1)[0];
+      if (counts.dict() == nullptr) fail(std::string("a Counter that is made from ") + counts.kind_name());
+      return counts;
     }
     if (name == "torch._utils._rebuild_tensor_v2") return tensor_of(tuple_of(arguments, 4));
     if (name == "torch._utils._rebuild_parameter") return tuple_of(arguments, 1)[0];

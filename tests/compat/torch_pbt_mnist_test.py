@@ -75,7 +75,9 @@ class PbtMnistTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         experiment = pathlib.Path(self.storage.name) / "smoke"
         results = sorted(experiment.glob("*/result.json"))
-        self.assertEqual([len(file.read_text().splitlines()) for file in results], [5, 5])
+        self.assertEqual(len(results), 2)
+        for file in results:  # a trial that was far behind the one from which it goes on has fewer results
+            self.assertEqual(json.loads(file.read_text().splitlines()[-1])["training_iteration"], 5)
         picture = (experiment / "mean_accuracy.svg").read_text()
         xml.etree.ElementTree.fromstring(picture)
         for text in ("mean_accuracy", "00000", "00001"):

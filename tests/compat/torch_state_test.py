@@ -90,6 +90,33 @@ class TorchStateTest(unittest.TestCase):
                 values = torch.load(self.folder / "values.pt", weights_only=True)
                 self.assert_same_values(model.state_dict(), values["model"])
 
+    def test_python_reads_a_dictionary_of_ours(self):
+        tool("save_dict", self.file)
+        saved = torch.load(self.file, weights_only=True)
+        self.assertEqual((3, 0.25, ["a", "b"]), (saved["epoch"], saved["best"], saved["names"]))
+        self.assertEqual([0, 1, 2], saved["average"].tolist())
+        model = Net()
+        model.load_state_dict(saved["states"]["model_state_dict"])
+        OPTIMIZERS["Adam"](model.parameters()).load_state_dict(saved["states"]["optimizer_state_dict"])
+        torch.set_rng_state(saved["random"]["cpu"])
+        self.assertEqual([], saved["random"]["cuda"] if not torch.cuda.is_available() else [])
+        drawn = torch.load(f"{self.file}.drawn", weights_only=True)["drawn"]
+        self.assertTrue(torch.equal(torch.rand(4), drawn))
+
+    def test_we_read_a_dictionary_of_pythons(self):
+        model = Net()
+        optimizer = OPTIMIZERS["Adam"](model.parameters())
+        train_step(model, optimizer)
+        torch.save({"random": {"cpu": torch.get_rng_state(), "cuda": []}, "epoch": 7, "best": 1, "names": ("x", "y"), "more": [None],
+                    "average": torch.ones(2), "states": {"optimizer_state_dict": optimizer.state_dict(), "model_state_dict": model.state_dict()}},
+                   self.file)
+        tool("load_dict", self.file, self.folder / "values.pt")
+        values = torch.load(self.folder / "values.pt", weights_only=True)
+        self.assertTrue(torch.equal(torch.rand(4), values["drawn"]))
+        self.assertEqual((7, 1.0, "y", [1, 1]), (values["epoch"], values["best"], values["name"], values["average"].tolist()))
+        train_step(model, optimizer)
+        self.assert_same_values(model.state_dict(), values["model"])
+
     def test_we_read_a_fresh_optimizer_of_pythons(self):
         for name, make in OPTIMIZERS.items():
             with self.subTest(name):

@@ -1,6 +1,7 @@
 // The C++ half of torch_state_test.py: trains, saves and loads the same model as the Python half, with the same names.
 // `torch_state_tool save <file> <optimizer>`, `torch_state_tool load <file> <optimizer|none> <values file>`,
-// `torch_state_tool copy <file> <new file>`.
+// `torch_state_tool copy <file> <new file>`, `torch_state_tool save_dict <file>`, `torch_state_tool load_dict <file>
+// <values file>`.
 #include <torch/torch.h>
 
 #include <iostream>
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "cadre/torch.h"
+#include "cadre/torch/save_dict.h"
 #include "torch/pt_file.h"
 
 namespace {
@@ -74,6 +76,49 @@ int copy(const std::string& file, const std::string& target) {
   return 0;
 }
 
+// Saves a dictionary as programs in Python do, and beside it what is drawn then.
+int save_all(const std::string& file) {
+  torch::manual_seed(3);
+  Net model;
+  const auto optimizer = make_optimizer("Adam", model);
+  train_step(model, *optimizer);
+  cadre::save_dict(file,
+                   {{"epoch", 3},
+                    {"best", 0.25},
+                    {"names", cadre::list("a", "b")},
+                    {"average", torch::arange(3)},
+                    {"states", cadre::SavedItems{{"model_state_dict", model}, {"optimizer_state_dict", *optimizer}}},
+                    {"random", cadre::RandomStates()}});
+  cadre::save_dict(file + ".drawn", {{"drawn", torch::rand(4)}});
+  return 0;
+}
+
+// Loads one that Python has saved, and saves it with what is drawn then, and the model after one more step.
+int load_all(const std::string& file, const std::string& values_file) {
+  Net model;
+  const auto optimizer = make_optimizer("Adam", model);
+  std::int64_t epoch = 0;
+  double best = 0;
+  std::vector<std::string> names;
+  torch::Tensor average;
+  cadre::load_dict(file,
+                   {{"epoch", epoch},
+                    {"best", best},
+                    {"names", names},
+                    {"average", average},
+                    {"states", cadre::LoadedItems{{"model_state_dict", model}, {"optimizer_state_dict", *optimizer}}},
+                    {"random", cadre::RandomStates()}});
+  const torch::Tensor drawn = torch::rand(4);
+  train_step(model, *optimizer);
+  cadre::save_dict(values_file, {{"epoch", epoch},
+                                 {"best", best},
+                                 {"name", names.at(1)},
+                                 {"average", average},
+                                 {"drawn", drawn},
+                                 {"model", model}});
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -82,10 +127,12 @@ int main(int argc, char** argv) {
     if (command == "save" && argc == 4) return save(argv[2], argv[3]);
     if (command == "load" && argc == 5) return load(argv[2], argv[3], argv[4]);
     if (command == "copy" && argc == 4) return copy(argv[2], argv[3]);
+    if (command == "save_dict" && argc == 3) return save_all(argv[2]);
+    if (command == "load_dict" && argc == 4) return load_all(argv[2], argv[3]);
   } catch (const cadre::Error& error) {
     std::cerr << error.what() << "\n";
     return 1;
   }
-  std::cerr << "usage: torch_state_tool save|load|copy <file> …\n";
+  std::cerr << "usage: torch_state_tool save|load|copy|save_dict|load_dict <file> …\n";
   return 2;
 }

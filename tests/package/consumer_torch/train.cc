@@ -3,6 +3,7 @@
 //
 //   train <storage path>
 #include <cadre/torch.h>
+#include <cadre/torch/save_dict.h>
 #include <cadre/train_torch.h>
 #include <cadre/tune.h>
 
@@ -17,9 +18,12 @@ void fit_line(const Config& config) {
   torch::manual_seed(static_cast<std::int64_t>(tune::get_context().get_seed() >> 1));
   auto line = train::prepare_model(torch::nn::Linear(1, 1));  // with a world size of 1
   torch::optim::SGD optimizer(line.parameters(), config.get<double>("lr"));
+  optim::LRScheduler scheduler(optimizer, optim::ExponentialLR{.gamma = 0.999});
   std::int64_t step = 1;
   const auto checkpoint = tune::get_checkpoint();
-  if (checkpoint) step = load_state(checkpoint->path() / "state.pt", line.module(), optimizer) + 1;
+  if (checkpoint)
+    load_dict(checkpoint->path() / "state.pt",
+              {{"model", line.module()}, {"optimizer", optimizer}, {"scheduler", scheduler}, {"next", step}});
   const torch::Tensor x = torch::linspace(-1, 1, 16).unsqueeze(1);
   const torch::Tensor y = 2 * x + 1;
   for (;; ++step) {
@@ -28,8 +32,13 @@ void fit_line(const Config& config) {
     const torch::Tensor loss = torch::mse_loss(line(x), y);
     loss.backward();
     optimizer.step();
+    scheduler.step();
     tune::report({{"loss", loss.item<double>()}, {"step", step}}, [&](const std::filesystem::path& directory) {
-      save_state(directory / "state.pt", line.module(), optimizer, step);
+      save_dict(directory / "state.pt", {{"model", line.module()},
+                                         {"optimizer", optimizer},
+                                         {"scheduler", scheduler},
+                                         {"step", step},
+                                         {"next", step + 1}});
     });
   }
 }

@@ -1,0 +1,210 @@
+// Files with whatever a training consists of.
+#include "cadre/torch/save_dict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "small_net.h"
+#include "support/message_of.h"
+#include "support/temporary_directory.h"
+
+namespace cadre {
+namespace {
+
+using test_support::message_of;
+using test_support::TemporaryDirectory;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class SaveDict : public ::testing::Test {
+ protected:
+  TemporaryDirectory folder_;
+  std::filesystem::path file_ = folder_.path() / "state.pt";
+};
+
+torch::optim::SGD sgd_of(const SmallNet& model) {
+  return torch::optim::SGD(model->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+}
+
+// One training of two models goes on in other objects as in those that were saved.
+TEST_F(SaveDict, EverythingGoesOnAsItWas) {
+  SmallNet first;
+  SmallNet second;
+  torch::optim::SGD sgd = sgd_of(first);
+  torch::optim::Adam adam(second->parameters(), torch::optim::AdamOptions(0.01));
+  optim::LRScheduler scheduler(sgd, optim::OneCycleLR{.max_lr = {0.3}, .total_steps = 20});
+  optim::ReduceLROnPlateau plateau(adam, {.factor = 0.5, .patience = 0});
+  const auto train = [](SmallNet& a, auto& sgd_a, auto& schedule, SmallNet& b, auto& adam_b, auto& reduced) {
+    const torch::NoGradGuard no_grad;
+    {
+      const torch::AutoGradMode with_grad(true);
+      train_step(a, sgd_a);
+      train_step(b, adam_b);
+    }
+    schedule.step();
+    reduced.step(1.0);
+    a->parameters().front().add_(torch::rand({}));
+  };
+  for (int i = 0; i < 3; ++i) train(first, sgd, scheduler, second, adam, plateau);
+  save_dict(file_, {{"first", first},
+                    {"second", second},
+                    {"sgd", sgd},
+                    {"adam", adam},
+                    {"scheduler", scheduler},
+                    {"plateau", plateau},
+                    {"random", RandomStates()},
+                    {"progress", Dict{{"epoch", 3}, {"name", "text"}}}});
+  for (int i = 0; i < 4; ++i) train(first, sgd, scheduler, second, adam, plateau);
+
+  SmallNet third;
+  SmallNet fourth;
+  torch::optim::SGD other_sgd = sgd_of(third);
+  torch::optim::Adam other_adam(fourth->parameters(), torch::optim::AdamOptions(0.01));
+  optim::LRScheduler other_scheduler(other_sgd, optim::OneCycleLR{.max_lr = {0.3}, .total_steps = 20});
+  optim::ReduceLROnPlateau other_plateau(other_adam, {.factor = 0.5, .patience = 0});
+  Dict progress;
+  load_dict(file_, {{"first", third},
+                    {"second", fourth},
+                    {"sgd", other_sgd},
+                    {"adam", other_adam},
+                    {"scheduler", other_scheduler},
+                    {"plateau", other_plateau},
+                    {"random", RandomStates()},
+                    {"progress", progress}});
+  for (int i = 0; i < 4; ++i) train(third, other_sgd, other_scheduler, fourth, other_adam, other_plateau);
+  EXPECT_TRUE(equal_values(values_of(first), values_of(third)));
+  EXPECT_TRUE(equal_values(values_of(second), values_of(fourth)));
+  EXPECT_EQ(other_scheduler.last_epoch(), 7);
+  EXPECT_EQ(other_scheduler.get_last_lr(), scheduler.get_last_lr());
+  EXPECT_EQ(other_plateau.get_last_lr(), plateau.get_last_lr());
+  EXPECT_EQ(Value(progress), Value(Dict{{"epoch", 3}, {"name", "text"}}));
+}
+
+TEST_F(SaveDict, ValuesOfAllKindsComeBack) {
+  save_dict(file_, {{"flag", true},
+                    {"number", std::numeric_limits<std::int64_t>::min()},
+                    {"rate", 0.1},
+                    {"text", "äöü"},
+                    {"numbers", Value(list(1, 2, 3))},
+                    {"nested", SavedItems{{"tensor", torch::ones({2, 2})}, {"deep", SavedItems{{"x", 1}}}}}});
+  bool flag = false;
+  std::int64_t number = 0;
+  float rate = 0;
+  std::string text;
+  std::vector<int> numbers;
+  torch::Tensor tensor;
+  int x = 0;
+  load_dict(file_, {{"rate", rate},
+                    {"flag", flag},
+                    {"number", number},
+                    {"text", text},
+                    {"numbers", numbers},
+                    {"nested", LoadedItems{{"tensor", tensor}, {"deep", LoadedItems{{"x", x}}}}}});
+  EXPECT_TRUE(flag);
+  EXPECT_EQ(number, std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(rate, 0.1F);
+  EXPECT_EQ(text, "äöü");
+  EXPECT_EQ(numbers, (std::vector{1, 2, 3}));
+  EXPECT_TRUE(torch::equal(tensor, torch::ones({2, 2})));
+  EXPECT_EQ(x, 1);
+}
+
+TEST_F(SaveDict, ATensorThatIsThereKeepsItsMemory) {
+  save_dict(file_, {{"average", torch::full({3}, 2.0)}});
+  torch::Tensor average = torch::zeros(3, torch::kDouble);
+  const void* const memory = average.data_ptr();
+  load_dict(file_, {{"average", average}});
+  EXPECT_EQ(average.data_ptr(), memory);
+  EXPECT_EQ(average.scalar_type(), torch::kDouble);
+  EXPECT_EQ(average.sum().item<double>(), 6);
+}
+
+// All faults are named, and nothing is loaded.
+TEST_F(SaveDict, WhatDoesNotFitIsNamedAndChangesNothing) {
+  SmallNet model;
+  torch::optim::SGD sgd = sgd_of(model);
+  optim::LRScheduler scheduler(sgd, optim::StepLR{.step_size = 2});
+  save_dict(file_, {{"model", torch::nn::Linear(2, 3)},
+                    {"sgd", sgd},
+                    {"scheduler", scheduler},
+                    {"epoch", "three"},
+                    {"tensor", torch::ones(4)},
+                    {"random", 5}});
+  torch::optim::Adam adam(model->parameters(), torch::optim::AdamOptions(0.01));
+  optim::LRScheduler other(adam, optim::ExponentialLR{.gamma = 0.5});
+  const auto before = values_of(model);
+  const torch::Tensor generator = at::detail::getDefaultCPUGenerator().get_state().clone();
+  std::int64_t epoch = 7;
+  torch::Tensor tensor = torch::zeros(3);
+  const std::string message = message_of<InvalidArgument>([&] {
+    load_dict(file_, {{"model", model},
+                      {"sgd", adam},
+                      {"scheduler", other},
+                      {"epoch", epoch},
+                      {"tensor", tensor},
+                      {"random", RandomStates()},
+                      {"missing", epoch}});
+  });
+  EXPECT_THAT(message, AllOf(HasSubstr(file_.string()), HasSubstr("model: \"conv.weight\""),
+                             HasSubstr("sgd: Adam group 0"), HasSubstr("no state of an ExponentialLR"),
+                             HasSubstr("\"epoch\": "), HasSubstr("the shape [4] in the file and [3]"),
+                             HasSubstr("\"random\": these are no states"), HasSubstr("there is no \"missing\"")));
+  EXPECT_TRUE(equal_values(before, values_of(model)));
+  EXPECT_EQ(other.last_epoch(), 0);
+  EXPECT_EQ(epoch, 7);
+  EXPECT_EQ(tensor.sum().item<double>(), 0);
+  EXPECT_TRUE(torch::equal(generator, at::detail::getDefaultCPUGenerator().get_state()));
+}
+
+TEST_F(SaveDict, WhatCannotBeSavedIsRefused) {
+  EXPECT_THAT(message_of<InvalidArgument>([&] { save_dict(file_, {{"a", SavedItems{{"b", 1}, {"b", 2}}}}); }),
+              HasSubstr("\"a/b\" is to be saved twice"));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { save_dict(file_, {{"a", Value(Reference{"checkpoint", "x"})}}); }),
+              HasSubstr("a reference cannot be saved"));
+  EXPECT_FALSE(std::filesystem::exists(file_));
+}
+
+TEST_F(SaveDict, AStateOfARandomGeneratorOfAnotherKindIsRefused) {
+  save_dict(file_, {{"random", SavedItems{{"cpu", torch::zeros(3, torch::kByte)}, {"cuda", Value(List())}}}});
+  EXPECT_THAT(message_of<InvalidArgument>([&] { load_dict(file_, {{"random", RandomStates()}}); }),
+              HasSubstr("has 3 bytes, and its generator"));
+}
+
+// A schedule that is restored goes on with its rates; one of libtorch does not.
+TEST(LRScheduler, OneOfTheStateGoesOnFromIt) {
+  SmallNet model;
+  torch::optim::SGD sgd = sgd_of(model);
+  optim::LRScheduler scheduler(sgd, optim::StepLR{.step_size = 2, .gamma = 0.5});
+  for (int i = 0; i < 3; ++i) scheduler.step();
+  const Dict state = scheduler.state_dict();
+  torch::optim::SGD again = sgd_of(model);
+  again.param_groups().front().options().set_lr(scheduler.get_last_lr().front());
+  optim::LRScheduler other(again, optim::StepLR{.step_size = 5});
+  other.load_state_dict(state);
+  scheduler.step();
+  other.step();
+  EXPECT_EQ(other.get_last_lr(), scheduler.get_last_lr());
+  EXPECT_EQ(other.get_last_lr().front(), 0.1 * 0.5 * 0.5);
+}
+
+TEST(LRScheduler, AStateThatDoesNotFitChangesNothing) {
+  SmallNet model;
+  torch::optim::SGD sgd = sgd_of(model);
+  optim::LRScheduler scheduler(
+      sgd, optim::SequentialLR{.schedulers = {optim::LinearLR{}, optim::StepLR{}}, .milestones = {3}});
+  const Dict before = scheduler.state_dict();
+  Dict state = before;
+  for (auto& [name, value] : state) {
+    if (name == "_milestones") value = list(1, 2, 3);
+  }
+  EXPECT_THAT(message_of<InvalidArgument>([&] { scheduler.load_state_dict(state); }),
+              HasSubstr("3 milestones for 2 schedules"));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { scheduler.load_state_dict({}); }),
+              AllOf(HasSubstr("last_epoch: it is missing"), HasSubstr("_schedulers: it is missing")));
+  EXPECT_EQ(Value(scheduler.state_dict()), Value(before));
+}
+
+}  // namespace
+}  // namespace cadre
