@@ -17,7 +17,18 @@
 namespace cadre {
 namespace {
 
+// The names of Python's AveragedModel, whose model is its member "module".
+constexpr const char* kUpdates = "n_averaged";
+constexpr const char* kModule = "module.";
+
 // ---- Saving
+
+pt::Value averages_to_pt(const AveragedWeights& averages) {
+  pt::DictBuilder content;
+  content.add(kUpdates, torch::tensor(averages.n_averaged(), torch::kLong));
+  for (const auto& [name, tensor] : averages.tensors()) content.add(kModule + name, tensor);
+  return content.take();
+}
 
 using Schedulers = std::map<const torch::optim::Optimizer*, const optim::LRScheduler*>;
 
@@ -46,6 +57,8 @@ pt::Value to_pt(const SavedItems& items, const Schedulers& schedulers, const std
                                      [&](const torch::optim::Optimizer* one) { return to_pt(*one, schedulers); },
                                      [](const optim::LRScheduler* one) { return pt::to_pt_state(one->state_dict()); },
                                      [](const optim::ReduceLROnPlateau* one) { return pt::to_pt(one->state_dict()); },
+                                     [](const AveragedWeights* one) { return averages_to_pt(*one); },
+                                     [](const GradScaler* one) { return pt::to_pt(one->state_dict()); },
                                      [](const torch::Tensor& tensor) -> pt::Value { return tensor.detach(); },
                                      [](RandomStates) { return pt::random_states(); },
                                      [](const Value& value) { return pt::to_pt(value); },
@@ -101,6 +114,30 @@ class Loader {
   }
   void prepare_one(optim::ReduceLROnPlateau* scheduler, const pt::Value& saved, const std::string&) {
     acts_.push_back(scheduler->prepare(pt::to_plain_state(saved)));
+  }
+  void prepare_one(AveragedWeights* averages, const pt::Value& saved, const std::string&) {
+    const pt::Value* const updates = saved.find(kUpdates);
+    const auto* const number = updates == nullptr ? nullptr : updates->get_if<torch::Tensor>();
+    if (number == nullptr || number->numel() != 1 || number->scalar_type() != torch::kLong)
+      throw InvalidArgument("it has no n_averaged, a tensor of one integer");
+    std::vector<std::pair<torch::Tensor, torch::Tensor>> copies;
+    for (const auto& [name, tensor] : averages->tensors()) {
+      const pt::Value* const one = saved.find(kModule + name);
+      const auto* const found = one == nullptr ? nullptr : one->get_if<torch::Tensor>();
+      if (found == nullptr) throw InvalidArgument(c10::str("it has no tensor ", kModule, name));
+      if (found->sizes() != tensor.sizes())
+        throw InvalidArgument(c10::str(kModule, name, " has the shape ", found->sizes(), " in the file and ",
+                                       tensor.sizes(), " in the program"));
+      copies.emplace_back(tensor, *found);
+    }
+    acts_.emplace_back([averages, copies = std::move(copies), updates_made = number->item<std::int64_t>()] {
+      const torch::NoGradGuard no_grad;
+      for (const auto& [target, source] : copies) torch::Tensor(target).copy_(source);
+      averages->set_n_averaged(updates_made);
+    });
+  }
+  void prepare_one(GradScaler* scaler, const pt::Value& saved, const std::string&) {
+    acts_.push_back(scaler->prepare(pt::to_plain_state(saved)));
   }
   void prepare_one(torch::Tensor* tensor, const pt::Value& saved, const std::string&) {
     const auto* const found = saved.get_if<torch::Tensor>();

@@ -46,6 +46,19 @@ def tool(*arguments):
     return run.stdout.strip()
 
 
+def average(model, optimizer, averages, scaler):
+    """Takes the steps of `torch_state_tool average`."""
+    images = torch.linspace(-1, 1, 4 * 64).reshape(4, 1, 8, 8)
+    for i in range(4):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(images), torch.arange(4))
+        scaler.scale(loss * float("inf") if i == 2 else loss).backward()
+        scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+        averages.update_parameters(model)
+
+
 class TorchStateTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -116,6 +129,32 @@ class TorchStateTest(unittest.TestCase):
         self.assertEqual((7, 1.0, "y", [1, 1]), (values["epoch"], values["best"], values["name"], values["average"].tolist()))
         train_step(model, optimizer)
         self.assert_same_values(model.state_dict(), values["model"])
+
+    def test_averages_and_scales_are_pythons_and_go_from_one_to_the_other(self):
+        for decay, use_buffers in ((0, 0), (0.9, 0), (0.9, 1)):
+            with self.subTest(decay=decay, use_buffers=use_buffers):
+                tool("average", "none", self.file, decay, use_buffers)
+                tool("average", self.file, self.folder / "ours.pt", decay, use_buffers)
+                saved = torch.load(self.file, weights_only=True)
+                model = Net()
+                optimizer = OPTIMIZERS["SGD"](model.parameters())
+                function = torch.optim.swa_utils.get_ema_multi_avg_fn(decay) if decay else None
+                averages = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=function, use_buffers=bool(use_buffers))
+                scaler = torch.amp.GradScaler("cpu", init_scale=1.0)
+                for one, name in ((model, "model"), (optimizer, "optimizer"), (averages, "averages"), (scaler, "scaler")):
+                    one.load_state_dict(saved[name])
+                average(model, optimizer, averages, scaler)
+                ours = torch.load(self.folder / "ours.pt", weights_only=True)
+                self.assert_same_values(averages.state_dict(), ours["averages"])
+                self.assertEqual(ours["scaler"], scaler.state_dict())
+                self.assertEqual(8, ours["averages"]["n_averaged"])
+                torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "averages": averages.state_dict(),
+                            "scaler": scaler.state_dict()}, self.file)
+                tool("average", self.file, self.folder / "ours.pt", decay, use_buffers)
+                average(model, optimizer, averages, scaler)
+                ours = torch.load(self.folder / "ours.pt", weights_only=True)
+                self.assert_same_values(averages.state_dict(), ours["averages"])
+                self.assertEqual(ours["scaler"], scaler.state_dict())
 
     def test_we_read_a_fresh_optimizer_of_pythons(self):
         for name, make in OPTIMIZERS.items():

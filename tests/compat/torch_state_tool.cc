@@ -1,10 +1,11 @@
 // The C++ half of torch_state_test.py: trains, saves and loads the same model as the Python half, with the same names.
 // `torch_state_tool save <file> <optimizer>`, `torch_state_tool load <file> <optimizer|none> <values file>`,
 // `torch_state_tool copy <file> <new file>`, `torch_state_tool save_dict <file>`, `torch_state_tool load_dict <file>
-// <values file>`.
+// <values file>`, `torch_state_tool average <file or none> <new file> <decay or 0> <0|1>`.
 #include <torch/torch.h>
 
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -93,6 +94,31 @@ int save_all(const std::string& file) {
   return 0;
 }
 
+// Trains with averages and a scaler, from a file of such a training if there is one, and saves everything.
+int average(const std::string& from, const std::string& to, double decay, bool use_buffers) {
+  torch::manual_seed(3);
+  Net model;
+  const auto optimizer = make_optimizer("SGD", model);
+  cadre::AveragedWeights averages(
+      model, {.decay = decay > 0 ? std::optional(decay) : std::nullopt, .use_buffers = use_buffers});
+  cadre::GradScaler scaler({.init_scale = 1024, .growth_interval = 2});
+  if (from != "none")
+    cadre::load_dict(from, {{"model", model}, {"optimizer", *optimizer}, {"averages", averages}, {"scaler", scaler}});
+  for (int i = 0; i < 4; ++i) {
+    const torch::Tensor images = torch::linspace(-1, 1, 4 * 64).reshape({4, 1, 8, 8});
+    optimizer->zero_grad();
+    torch::Tensor loss = torch::nn::functional::cross_entropy(model(images), torch::arange(4));
+    if (i == 2) loss = loss * std::numeric_limits<float>::infinity();
+    scaler.scale(loss).backward();
+    scaler.unscale_(*optimizer);
+    if (scaler.step(*optimizer) == (i == 2)) throw cadre::Error("a step was taken, or left out, that should not be");
+    scaler.update();
+    averages.update_parameters(model);
+  }
+  cadre::save_dict(to, {{"model", model}, {"optimizer", *optimizer}, {"averages", averages}, {"scaler", scaler}});
+  return 0;
+}
+
 // Loads one that Python has saved, and saves it with what is drawn then, and the model after one more step.
 int load_all(const std::string& file, const std::string& values_file) {
   Net model;
@@ -127,12 +153,14 @@ int main(int argc, char** argv) {
     if (command == "save" && argc == 4) return save(argv[2], argv[3]);
     if (command == "load" && argc == 5) return load(argv[2], argv[3], argv[4]);
     if (command == "copy" && argc == 4) return copy(argv[2], argv[3]);
+    if (command == "average" && argc == 6)
+      return average(argv[2], argv[3], std::stod(argv[4]), std::string(argv[5]) == "1");
     if (command == "save_dict" && argc == 3) return save_all(argv[2]);
     if (command == "load_dict" && argc == 4) return load_all(argv[2], argv[3]);
   } catch (const cadre::Error& error) {
     std::cerr << error.what() << "\n";
     return 1;
   }
-  std::cerr << "usage: torch_state_tool save|load|copy|save_dict|load_dict <file> …\n";
+  std::cerr << "usage: torch_state_tool save|load|copy|save_dict|load_dict|average <file> …\n";
   return 2;
 }

@@ -30,6 +30,8 @@
 #include <vector>
 
 #include "cadre/torch.h"
+#include "cadre/torch/averaged_weights.h"
+#include "cadre/torch/grad_scaler.h"
 #include "cadre/torch/lr_scheduler.h"
 #include "cadre/value.h"
 
@@ -54,9 +56,11 @@ class SavedItem {
   SavedItem(const torch::optim::Optimizer& optimizer) : data_(&optimizer) {}   ///< its state_dict
   SavedItem(const optim::LRScheduler& scheduler) : data_(&scheduler) {}        ///< its state_dict
   SavedItem(const optim::ReduceLROnPlateau& scheduler) : data_(&scheduler) {}  ///< its state_dict
-  SavedItem(torch::Tensor tensor) : data_(std::move(tensor)) {}                ///< without its gradient
-  SavedItem(RandomStates) : data_(RandomStates()) {}                           ///< as they are when it is written
-  SavedItem(SavedItems items) : data_(std::move(items)) {}                     ///< a dictionary of them
+  SavedItem(const AveragedWeights& averages) : data_(&averages) {}  ///< the state_dict of Python's AveragedModel
+  SavedItem(const GradScaler& scaler) : data_(&scaler) {}           ///< its state_dict
+  SavedItem(torch::Tensor tensor) : data_(std::move(tensor)) {}     ///< without its gradient
+  SavedItem(RandomStates) : data_(RandomStates()) {}                ///< as they are when it is written
+  SavedItem(SavedItems items) : data_(std::move(items)) {}          ///< a dictionary of them
   /// Numbers, text, lists and dictionaries.
   template <class T>
     requires(std::convertible_to<const T&, Value> && !std::convertible_to<const T&, torch::Tensor>)
@@ -64,7 +68,8 @@ class SavedItem {
 
   /// The alternatives.
   using Data = std::variant<const torch::nn::Module*, const torch::optim::Optimizer*, const optim::LRScheduler*,
-                            const optim::ReduceLROnPlateau*, torch::Tensor, RandomStates, Value, SavedItems>;
+                            const optim::ReduceLROnPlateau*, const AveragedWeights*, const GradScaler*, torch::Tensor,
+                            RandomStates, Value, SavedItems>;
   const Data& data() const { return data_; }  ///< returns the alternatives, for std::visit
 
  private:
@@ -93,6 +98,8 @@ class LoadedItem {
   LoadedItem(torch::optim::Optimizer& optimizer) : data_(&optimizer) {}   ///< as load_state does
   LoadedItem(optim::LRScheduler& scheduler) : data_(&scheduler) {}        ///< its state, with the schedule's numbers
   LoadedItem(optim::ReduceLROnPlateau& scheduler) : data_(&scheduler) {}  ///< its state, with its options
+  LoadedItem(AveragedWeights& averages) : data_(&averages) {}             ///< its averages, and the number of updates
+  LoadedItem(GradScaler& scaler) : data_(&scaler) {}                      ///< its state, with its options
   /// A tensor that is defined must have the file's shape and gets its values; another one becomes the file's, on the
   /// CPU.
   LoadedItem(torch::Tensor& tensor) : data_(&tensor) {}
@@ -109,8 +116,9 @@ class LoadedItem {
   /// Checks a value, and returns what takes it over. Throws InvalidArgument for a value of another type.
   using Setter = std::function<std::function<void()>(const Value& value)>;
   /// The alternatives.
-  using Data = std::variant<torch::nn::Module*, torch::optim::Optimizer*, optim::LRScheduler*,
-                            optim::ReduceLROnPlateau*, torch::Tensor*, RandomStates, Setter, LoadedItems>;
+  using Data =
+      std::variant<torch::nn::Module*, torch::optim::Optimizer*, optim::LRScheduler*, optim::ReduceLROnPlateau*,
+                   AveragedWeights*, GradScaler*, torch::Tensor*, RandomStates, Setter, LoadedItems>;
   const Data& data() const { return data_; }  ///< returns the alternatives, for std::visit
 
  private:
