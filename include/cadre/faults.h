@@ -26,6 +26,8 @@ class Faults {
   /// Throws InvalidArgument with all faults, one per line, if there are any: "the experiment cannot be run: ...".
   /// Control characters are escaped, because names may come from anywhere.
   void throw_if_any(const std::string& subject) const;
+  /// Does the same with a message of the caller's: "a StepLR cannot be made".
+  void throw_as(const std::string& message) const;
 
  private:
   std::vector<std::pair<std::string, std::string>> faults_;

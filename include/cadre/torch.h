@@ -24,9 +24,9 @@ namespace cadre {
 /// buffers under the names that Python gives them; the optimizer's entry has the layout of Python's, so that
 /// load_state_dict of the Python classes accepts both. Tensors on other devices are copied to the CPU. An existing file
 /// is replaced. The file is not synced to disk; reporting a checkpoint does that.
-/// Supports SGD, Adam, AdamW, RMSprop and Adagrad. Throws InvalidArgument for another optimizer and for a tensor that
-/// is sparse or quantized, StorageError (OutOfSpace on a full disk) if the file cannot be written; a partial file is
-/// then unusable.
+/// Supports all optimizers of libtorch: SGD, Adam, AdamW, RMSprop, Adagrad and LBFGS. Throws InvalidArgument for
+/// another optimizer and for a tensor that is sparse or quantized, StorageError (OutOfSpace on a full disk) if the file
+/// cannot be written; a partial file is then unusable.
 void save_state(const std::filesystem::path& file, const torch::nn::Module& model,
                 const torch::optim::Optimizer& optimizer, std::int64_t step);
 /// Does the same without an optimizer: the file has no "optimizer" entry.
@@ -54,6 +54,7 @@ std::int64_t load_state(const std::filesystem::path& file, torch::nn::Module& mo
 /// | Adam, AdamW | lr, betas (a list of two), eps, weight_decay, amsgrad |
 /// | RMSprop | lr, alpha, eps, weight_decay, momentum, centered |
 /// | Adagrad | lr, lr_decay, eps, weight_decay |
+/// | LBFGS | lr, max_iter, tolerance_grad, tolerance_change |
 ///
 /// Other entries are ignored. Throws InvalidArgument that names every value of a wrong type or outside its range (the
 /// ranges are those of the Python classes); then nothing was set.

@@ -28,7 +28,7 @@ void check(const GradScalerOptions& options, Faults& faults) {
 GradScaler::GradScaler(GradScalerOptions options) : options_(options), scale_(options.init_scale) {
   Faults faults;
   check(options_, faults);
-  faults.throw_if_any("a GradScaler cannot be made");
+  faults.throw_as("a GradScaler cannot be made");
 }
 
 void GradScaler::move_to(const torch::Device& device) {
@@ -135,7 +135,7 @@ std::function<void()> GradScaler::prepare(const Dict& state) {
   read.init_scale = copy.scale_;
   Faults faults;
   check(read, faults);
-  faults.throw_if_any("this is no state of a GradScaler");
+  faults.throw_as("this is no state of a GradScaler");
   return [this, copy] { *this = copy; };
 }
 

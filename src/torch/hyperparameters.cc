@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "cadre/torch.h"
@@ -83,9 +84,34 @@ void set_options(torch::optim::Optimizer& optimizer, const Config& config) {
   }
 }
 
+// Its options are of other types, and it has one group.
+void set_lbfgs_options(torch::optim::LBFGS& optimizer, const Config& config) {
+  using Options = torch::optim::LBFGSOptions;
+  auto changed = std::make_unique<Options>(static_cast<const Options&>(optimizer.param_groups().front().options()));
+  pt::Faults faults;
+  const auto read = [&](const char* name, auto& option, auto least) {
+    const Value* const value = config.find(name);
+    if (value == nullptr) return;
+    try {
+      option = value->get<std::remove_cvref_t<decltype(option)>>();
+    } catch (const InvalidArgument& error) {
+      return faults.add("\"" + std::string(name) + "\": " + error.what());
+    }
+    if (!(option >= least && std::isfinite(static_cast<double>(option))))
+      faults.add("\"" + std::string(name) + "\": " + to_json(*value) + " is not " + c10::str(least) + " or more");
+  };
+  read("lr", changed->lr(), 0.0);
+  read("max_iter", changed->max_iter(), std::int64_t{1});
+  read("tolerance_grad", changed->tolerance_grad(), 0.0);
+  read("tolerance_change", changed->tolerance_change(), 0.0);
+  faults.throw_if_any("hyper-parameters of LBFGS");
+  optimizer.param_groups().front().set_options(std::move(changed));
+}
+
 }  // namespace
 
 void set_hyperparameters(torch::optim::Optimizer& optimizer, const Config& config) {
+  if (auto* const lbfgs = dynamic_cast<torch::optim::LBFGS*>(&optimizer)) return set_lbfgs_options(*lbfgs, config);
   pt::with_kind(optimizer, [&](auto kind) { set_options<decltype(kind)>(optimizer, config); });
 }
 

@@ -69,7 +69,7 @@ LRScheduler::LRScheduler(torch::optim::Optimizer& optimizer, Schedule schedule)
       std::ranges::all_of(groups, [](const detail::Group& group) { return group.momentum.has_value(); });
   Faults faults;
   detail::check(schedule_, groups.size(), has_momentum, faults);
-  faults.throw_if_any(c10::str(detail::name_of(schedule_), " cannot be made"));
+  faults.throw_as(c10::str(detail::name_of(schedule_), " cannot be made"));
   running_ = detail::make_running(schedule_);
   running_->begin(groups);
   write_groups(groups, optimizer);
@@ -130,6 +130,9 @@ struct PlateauFields final : detail::WithState {
     fields.field("best", plateau.best_);
     fields.field("cooldown_counter", plateau.cooldown_counter_);
     fields.field("num_bad_epochs", plateau.num_bad_epochs_);
+    if (options.patience < 0 || options.cooldown < 0 || plateau.last_epoch_ < 0 || plateau.cooldown_counter_ < 0 ||
+        plateau.num_bad_epochs_ < 0)
+      throw InvalidArgument("a number of epochs is negative");
     if ((mode != "min" && mode != "max") || (threshold_mode != "rel" && threshold_mode != "abs"))
       throw InvalidArgument(c10::str("mode is \"", mode, "\" and threshold_mode is \"", threshold_mode, "\""));
     options.mode = mode == "min" ? Mode::min : Mode::max;
@@ -147,7 +150,7 @@ ReduceLROnPlateau::ReduceLROnPlateau(torch::optim::Optimizer& optimizer, ReduceL
   faults.unless(options_.min_lr.size() == 1 || options_.min_lr.size() == groups, "min_lr",
                 c10::str("it has ", options_.min_lr.size(),
                          " rates; it must have one, or one for each of the optimizer's ", groups, " groups"));
-  faults.throw_if_any("ReduceLROnPlateau cannot be made");
+  faults.throw_as("ReduceLROnPlateau cannot be made");
   if (options_.min_lr.size() == 1) options_.min_lr.resize(groups, options_.min_lr.front());
   best_ = (options_.mode == ReduceLROnPlateauOptions::Mode::min ? 1 : -1) * std::numeric_limits<double>::infinity();
 }

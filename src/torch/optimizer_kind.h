@@ -122,7 +122,7 @@ auto with_kind(const torch::optim::Optimizer& optimizer, Function function) {
   if (is(AdamWKind{})) return function(AdamWKind{});
   if (is(RMSpropKind{})) return function(RMSpropKind{});
   if (is(AdagradKind{})) return function(AdagradKind{});
-  throw InvalidArgument("this kind of optimizer is not supported: use SGD, Adam, AdamW, RMSprop or Adagrad, or save " +
+  throw InvalidArgument("this kind of optimizer is not supported: use one of libtorch's, or save " +
                         std::string("and load it by yourself with torch::save and torch::load"));
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 
+#include "torch/lbfgs_state.h"
 #include "torch/optimizer_kind.h"
 #include "torch/plain_value.h"
 
@@ -240,6 +241,7 @@ class Reader {
 }  // namespace
 
 Value optimizer_state(const torch::optim::Optimizer& optimizer, const std::function<Dict(std::size_t group)>& more) {
+  if (const auto* const lbfgs = dynamic_cast<const torch::optim::LBFGS*>(&optimizer)) return lbfgs_state(*lbfgs, more);
   return with_kind(optimizer, [&](auto kind) { return to_state_dict<decltype(kind)>(optimizer, more); });
 }
 
@@ -254,6 +256,8 @@ void OptimizerUpdate::apply(torch::optim::Optimizer& optimizer) {
 
 OptimizerUpdate prepare_optimizer_update(const torch::optim::Optimizer& optimizer, const Value& state_dict,
                                          Faults& faults) {
+  if (const auto* const lbfgs = dynamic_cast<const torch::optim::LBFGS*>(&optimizer))
+    return prepare_lbfgs_update(*lbfgs, state_dict, faults);
   return with_kind(optimizer, [&](auto kind) { return Reader<decltype(kind)>(faults).read(optimizer, state_dict); });
 }
 

@@ -27,7 +27,7 @@ List to_epochs(const Container& counter) {
   for (std::size_t i = 0; i + 1 < counter.items.size(); i += 2) {
     const auto* const epoch = counter.items[i].get_if<std::int64_t>();
     const auto* const count = counter.items[i + 1].get_if<std::int64_t>();
-    if (epoch == nullptr || count == nullptr || *count < 0 || *count > kMostMilestones)
+    if (epoch == nullptr || count == nullptr || *count < 0 || *count > kMostMilestones - std::ssize(epochs))
       throw InvalidArgument("its milestones are no numbers of epochs");
     epochs.insert(epochs.end(), static_cast<std::size_t>(*count), *epoch);
   }

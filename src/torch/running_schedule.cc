@@ -13,12 +13,108 @@ namespace cadre::optim::detail {
 namespace {
 
 constexpr double kPi = std::numbers::pi;
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
+
+void check_count(const char* name, std::int64_t count) {
+  if (count < -1 || count > kMostSteps) throw InvalidArgument(c10::str(name, " is ", count));
+}
 
 std::vector<double> rates_of(const Groups& groups) {
   std::vector<double> rates;
   for (const Group& group : groups) rates.push_back(group.lr);
   return rates;
 }
+
+bool is_composite(const Schedule& schedule) {
+  return std::holds_alternative<ChainedScheduler>(schedule.kind()) ||
+         std::holds_alternative<SequentialLR>(schedule.kind());
+}
+
+// ---- Checks
+
+struct Checker {
+  std::size_t groups;
+  bool has_momentum;
+  Faults& faults;
+
+  void positive(const char* name, std::int64_t value) const {
+    faults.unless(value >= 1, name, c10::str("it is ", value, "; it must be at least 1"));
+  }
+  void finite(const char* name, double value) const {
+    faults.unless(std::isfinite(value), name, c10::str("it is ", value, "; it must be a number"));
+  }
+  void between(const char* name, double value, double least, double most, bool with_least = true) const {
+    faults.unless(value <= most && (with_least ? value >= least : value > least), name,
+                  c10::str("it is ", value, "; it must be ", with_least ? "at least" : "above", " ", least,
+                           " and at most ", most));
+  }
+
+  void operator()(const StepLR& schedule) const {
+    positive("step_size", schedule.step_size);
+    finite("gamma", schedule.gamma);
+  }
+  void operator()(const MultiStepLR& schedule) const { finite("gamma", schedule.gamma); }
+  void operator()(const ConstantLR& schedule) const {
+    between("factor", schedule.factor, 0, 1, false);
+    faults.unless(schedule.total_iters >= 0, "total_iters",
+                  c10::str("it is ", schedule.total_iters, "; it must be 0 or more"));
+  }
+  void operator()(const LinearLR& schedule) const {
+    between("start_factor", schedule.start_factor, 0, 1, false);
+    between("end_factor", schedule.end_factor, 0, 1);
+    positive("total_iters", schedule.total_iters);
+  }
+  void operator()(const ExponentialLR& schedule) const { finite("gamma", schedule.gamma); }
+  void operator()(const PolynomialLR& schedule) const {
+    positive("total_iters", schedule.total_iters);
+    finite("power", schedule.power);
+  }
+  void operator()(const CosineAnnealingLR& schedule) const {
+    positive("T_max", schedule.T_max);
+    finite("eta_min", schedule.eta_min);
+  }
+  void operator()(const CosineAnnealingWarmRestarts& schedule) const {
+    positive("T_0", schedule.T_0);
+    positive("T_mult", schedule.T_mult);
+    finite("eta_min", schedule.eta_min);
+  }
+  void operator()(const OneCycleLR& schedule) const {
+    faults.unless(schedule.max_lr.size() == 1 || schedule.max_lr.size() == groups, "max_lr",
+                  c10::str("it has ", schedule.max_lr.size(),
+                           " rates; it must have one, or one for each of the optimizer's ", groups, " groups"));
+    positive("total_steps", schedule.total_steps);
+    between("pct_start", schedule.pct_start, 0, 1);
+    faults.unless(schedule.div_factor > 0, "div_factor",
+                  c10::str("it is ", schedule.div_factor, "; it must be above 0"));
+    faults.unless(schedule.final_div_factor > 0, "final_div_factor",
+                  c10::str("it is ", schedule.final_div_factor, "; it must be above 0"));
+    faults.unless(!schedule.cycle_momentum || has_momentum, "cycle_momentum",
+                  "it is true, and this optimizer has neither a momentum nor betas; set it to false");
+  }
+  void operator()(const LambdaLR& schedule) const {
+    faults.unless(schedule.lr_lambda != nullptr, "lr_lambda", "it is no function");
+  }
+  void operator()(const ChainedScheduler& schedule) const { parts(schedule.schedulers); }
+  void operator()(const SequentialLR& schedule) const {
+    parts(schedule.schedulers);
+    faults.unless(std::ranges::none_of(schedule.schedulers, is_composite), "schedulers",
+                  "one of them consists of others; put a SequentialLR into a ChainedScheduler instead");
+    faults.unless(schedule.milestones.size() + 1 == schedule.schedulers.size(), "milestones",
+                  c10::str("there are ", schedule.milestones.size(), " for ", schedule.schedulers.size(),
+                           " schedules; there must be one less"));
+    faults.unless(std::ranges::is_sorted(schedule.milestones), "milestones", "they must ascend");
+  }
+  void parts(const std::vector<Schedule>& schedules) const {
+    faults.unless(!schedules.empty(), "schedulers", "there is none");
+    for (std::size_t i = 0; i < schedules.size(); ++i) {
+      Faults of_part;
+      check(schedules[i], groups, has_momentum, of_part);
+      faults.add_all(c10::str("schedulers[", i, "]"), of_part);
+    }
+  }
+};
+
+// ---- Schedules
 
 // A schedule that does not consist of others.
 class SimpleSchedule : public RunningSchedule {
@@ -54,6 +150,8 @@ class SimpleSchedule : public RunningSchedule {
     fields.field("last_epoch", last_epoch_);
     fields.field("_step_count", step_count_);
     fields.field("_last_lr", last_lr_);
+    check_count("last_epoch", last_epoch_);
+    check_count("_step_count", step_count_);
   }
 
  protected:
@@ -66,6 +164,13 @@ class SimpleSchedule : public RunningSchedule {
   void set(Groups& groups, const std::vector<double>& rates) {
     for (std::size_t i = 0; i < groups.size(); ++i) groups[i].lr = rates[i];
     last_lr_ = rates;
+  }
+  // Throws for numbers of a state that no schedule has.
+  template <class Own>
+  void check_numbers(const Own& own) const {
+    Faults faults;
+    Checker{base_lrs_.size(), true, faults}(own);
+    faults.throw_as("its numbers are none of a schedule");
   }
   template <class Change>
   static std::vector<double> each(const Groups& groups, const Change& change) {
@@ -99,6 +204,7 @@ class RunningStepLR final : public SimpleSchedule {
   void visit_own(StateFields& fields) override {
     fields.field("step_size", own_.step_size);
     fields.field("gamma", own_.gamma);
+    check_numbers(own_);
   }
 
   StepLR own_;
@@ -121,6 +227,7 @@ class RunningMultiStepLR final : public SimpleSchedule {
   void visit_own(StateFields& fields) override {
     fields.field("milestones", own_.milestones);
     fields.field("gamma", own_.gamma);
+    check_numbers(own_);
   }
 
   MultiStepLR own_;
@@ -143,6 +250,7 @@ class RunningConstantLR final : public SimpleSchedule {
   void visit_own(StateFields& fields) override {
     fields.field("factor", own_.factor);
     fields.field("total_iters", own_.total_iters);
+    check_numbers(own_);
   }
 
   ConstantLR own_;
@@ -168,6 +276,7 @@ class RunningLinearLR final : public SimpleSchedule {
     fields.field("start_factor", own_.start_factor);
     fields.field("end_factor", own_.end_factor);
     fields.field("total_iters", own_.total_iters);
+    check_numbers(own_);
   }
 
   LinearLR own_;
@@ -183,7 +292,10 @@ class RunningExponentialLR final : public SimpleSchedule {
     return each(groups, [&](double lr) { return lr * own_.gamma; });
   }
   std::vector<double> first(Groups&) override { return base_lrs_; }
-  void visit_own(StateFields& fields) override { fields.field("gamma", own_.gamma); }
+  void visit_own(StateFields& fields) override {
+    fields.field("gamma", own_.gamma);
+    check_numbers(own_);
+  }
 
   ExponentialLR own_;
 };
@@ -204,6 +316,7 @@ class RunningPolynomialLR final : public SimpleSchedule {
   void visit_own(StateFields& fields) override {
     fields.field("total_iters", own_.total_iters);
     fields.field("power", own_.power);
+    check_numbers(own_);
   }
 
   PolynomialLR own_;
@@ -238,6 +351,7 @@ class RunningCosineAnnealingLR final : public SimpleSchedule {
   void visit_own(StateFields& fields) override {
     fields.field("T_max", own_.T_max);
     fields.field("eta_min", own_.eta_min);
+    check_numbers(own_);
   }
 
   CosineAnnealingLR own_;
@@ -275,6 +389,8 @@ class RunningWarmRestarts final : public SimpleSchedule {
     fields.field("T_mult", own_.T_mult);
     fields.field("eta_min", own_.eta_min);
     fields.field("T_cur", t_cur_);
+    check_numbers(own_);
+    if (t_i_ < 1 || t_cur_ < -1) throw InvalidArgument(c10::str("T_i is ", t_i_, " and T_cur is ", t_cur_));
   }
 
   CosineAnnealingWarmRestarts own_;
@@ -373,6 +489,7 @@ class RunningOneCycleLR final : public SimpleSchedule {
     fields.field("_min_lrs", min_lrs_);
     fields.field("_max_momentum", own_.max_momentum);
     fields.field("_base_momentum", own_.base_momentum);
+    check_numbers(own_);
   }
 
   void visit_phases(StateFields& fields) {
@@ -385,6 +502,7 @@ class RunningOneCycleLR final : public SimpleSchedule {
                              {"end_momentum", phase.end_momentum}});
     Value phases = std::move(list);
     fields.field("_schedule_phases", phases);
+    if (phases.items().empty()) throw InvalidArgument("it has no phases");
     phases_.clear();
     for (const Value& one : phases.items()) {
       const Config phase(one);
@@ -488,6 +606,7 @@ class RunningSequence final : public CompositeSchedule {
     fields.field("_milestones", milestones_);
     fields.field("last_epoch", last_epoch_);
     fields.field("_last_lr", last_lr_);
+    check_count("last_epoch", last_epoch_);
     if (milestones_.size() + 1 != parts_.size())
       throw InvalidArgument(c10::str("it has ", milestones_.size(), " milestones for ", parts_.size(), " schedules"));
     visit_parts(fields);
@@ -500,95 +619,6 @@ class RunningSequence final : public CompositeSchedule {
 
   std::vector<std::int64_t> milestones_;
   std::int64_t last_epoch_ = 0;
-};
-
-bool is_composite(const Schedule& schedule) {
-  return std::holds_alternative<ChainedScheduler>(schedule.kind()) ||
-         std::holds_alternative<SequentialLR>(schedule.kind());
-}
-
-// ---- Checks
-
-struct Checker {
-  std::size_t groups;
-  bool has_momentum;
-  Faults& faults;
-
-  void positive(const char* name, std::int64_t value) const {
-    faults.unless(value >= 1, name, c10::str("it is ", value, "; it must be at least 1"));
-  }
-  void finite(const char* name, double value) const {
-    faults.unless(std::isfinite(value), name, c10::str("it is ", value, "; it must be a number"));
-  }
-  void between(const char* name, double value, double least, double most, bool with_least = true) const {
-    faults.unless(value <= most && (with_least ? value >= least : value > least), name,
-                  c10::str("it is ", value, "; it must be ", with_least ? "at least" : "above", " ", least,
-                           " and at most ", most));
-  }
-
-  void operator()(const StepLR& schedule) const {
-    positive("step_size", schedule.step_size);
-    finite("gamma", schedule.gamma);
-  }
-  void operator()(const MultiStepLR& schedule) const { finite("gamma", schedule.gamma); }
-  void operator()(const ConstantLR& schedule) const {
-    between("factor", schedule.factor, 0, 1, false);
-    faults.unless(schedule.total_iters >= 0, "total_iters",
-                  c10::str("it is ", schedule.total_iters, "; it must be 0 or more"));
-  }
-  void operator()(const LinearLR& schedule) const {
-    between("start_factor", schedule.start_factor, 0, 1, false);
-    between("end_factor", schedule.end_factor, 0, 1);
-    positive("total_iters", schedule.total_iters);
-  }
-  void operator()(const ExponentialLR& schedule) const { finite("gamma", schedule.gamma); }
-  void operator()(const PolynomialLR& schedule) const {
-    positive("total_iters", schedule.total_iters);
-    finite("power", schedule.power);
-  }
-  void operator()(const CosineAnnealingLR& schedule) const {
-    positive("T_max", schedule.T_max);
-    finite("eta_min", schedule.eta_min);
-  }
-  void operator()(const CosineAnnealingWarmRestarts& schedule) const {
-    positive("T_0", schedule.T_0);
-    positive("T_mult", schedule.T_mult);
-    finite("eta_min", schedule.eta_min);
-  }
-  void operator()(const OneCycleLR& schedule) const {
-    faults.unless(schedule.max_lr.size() == 1 || schedule.max_lr.size() == groups, "max_lr",
-                  c10::str("it has ", schedule.max_lr.size(),
-                           " rates; it must have one, or one for each of the optimizer's ", groups, " groups"));
-    positive("total_steps", schedule.total_steps);
-    between("pct_start", schedule.pct_start, 0, 1);
-    faults.unless(schedule.div_factor > 0, "div_factor",
-                  c10::str("it is ", schedule.div_factor, "; it must be above 0"));
-    faults.unless(schedule.final_div_factor > 0, "final_div_factor",
-                  c10::str("it is ", schedule.final_div_factor, "; it must be above 0"));
-    faults.unless(!schedule.cycle_momentum || has_momentum, "cycle_momentum",
-                  "it is true, and this optimizer has neither a momentum nor betas; set it to false");
-  }
-  void operator()(const LambdaLR& schedule) const {
-    faults.unless(schedule.lr_lambda != nullptr, "lr_lambda", "it is no function");
-  }
-  void operator()(const ChainedScheduler& schedule) const { parts(schedule.schedulers); }
-  void operator()(const SequentialLR& schedule) const {
-    parts(schedule.schedulers);
-    faults.unless(std::ranges::none_of(schedule.schedulers, is_composite), "schedulers",
-                  "one of them consists of others; put a SequentialLR into a ChainedScheduler instead");
-    faults.unless(schedule.milestones.size() + 1 == schedule.schedulers.size(), "milestones",
-                  c10::str("there are ", schedule.milestones.size(), " for ", schedule.schedulers.size(),
-                           " schedules; there must be one less"));
-    faults.unless(std::ranges::is_sorted(schedule.milestones), "milestones", "they must ascend");
-  }
-  void parts(const std::vector<Schedule>& schedules) const {
-    faults.unless(!schedules.empty(), "schedulers", "there is none");
-    for (std::size_t i = 0; i < schedules.size(); ++i) {
-      Faults of_part;
-      check(schedules[i], groups, has_momentum, of_part);
-      faults.add_all(c10::str("schedulers[", i, "]"), of_part);
-    }
-  }
 };
 
 }  // namespace

@@ -118,7 +118,8 @@ class Loader {
   void prepare_one(AveragedWeights* averages, const pt::Value& saved, const std::string&) {
     const pt::Value* const updates = saved.find(kUpdates);
     const auto* const number = updates == nullptr ? nullptr : updates->get_if<torch::Tensor>();
-    if (number == nullptr || number->numel() != 1 || number->scalar_type() != torch::kLong)
+    if (number == nullptr || number->numel() != 1 || number->scalar_type() != torch::kLong ||
+        number->item<std::int64_t>() < 0)
       throw InvalidArgument("it has no n_averaged, a tensor of one integer");
     std::vector<std::pair<torch::Tensor, torch::Tensor>> copies;
     for (const auto& [name, tensor] : averages->tensors()) {

@@ -156,7 +156,7 @@ void read_state(const Dict& state, const std::string& what, WithState& object) {
     faults.add("the state", error.what());
   }
   reader.refuse_others();
-  faults.throw_if_any("this is no state of " + what);
+  faults.throw_as("this is no state of " + what);
 }
 
 }  // namespace cadre::optim::detail

@@ -220,8 +220,12 @@ class Rig:
 
     def run(self, node, command, env=None, check=True, timeout=DEADLINE_S, **options):
         """Runs a command on a node; returns its subprocess.CompletedProcess, with text."""
-        done = subprocess.run(self.command(node, command), env=self.environment(env), capture_output=True, text=True,
-                              timeout=timeout, check=False, **options)
+        try:
+            done = subprocess.run(self.command(node, command), env=self.environment(env), capture_output=True, text=True,
+                                  timeout=timeout, check=False, **options)
+        except subprocess.TimeoutExpired as late:  # whose text has not what was printed
+            printed = "".join(text.decode(errors="replace") for text in (late.stdout, late.stderr) if text)
+            raise RigError(f"{command} on {node} has not ended in {timeout} s: {printed[-4000:]}") from late
         if check and done.returncode != 0:
             raise RigError(f"{command} on {node} ended with {done.returncode}: {done.stderr or done.stdout}")
         return done

@@ -18,6 +18,7 @@ OPTIMIZERS = {
     "AdamW": lambda parameters: torch.optim.AdamW(parameters, lr=0.01),
     "RMSprop": lambda parameters: torch.optim.RMSprop(parameters, lr=0.01, momentum=0.5, centered=True),
     "Adagrad": lambda parameters: torch.optim.Adagrad(parameters, lr=0.01),
+    "LBFGS": lambda parameters: torch.optim.LBFGS(parameters, lr=0.5, max_iter=3, history_size=4, line_search_fn="strong_wolfe"),
 }
 
 
@@ -34,9 +35,14 @@ class Net(torch.nn.Module):
 
 def train_step(model, optimizer):
     images = torch.linspace(-1, 1, 4 * 64).reshape(4, 1, 8, 8)
-    optimizer.zero_grad()
-    torch.nn.functional.cross_entropy(model(images), torch.arange(4)).backward()
-    optimizer.step()
+
+    def closure():
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(images), torch.arange(4))
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
 
 
 def tool(*arguments):

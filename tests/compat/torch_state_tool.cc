@@ -33,15 +33,21 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& name,
   if (name == "AdamW") return std::make_unique<AdamW>(parameters, AdamWOptions(0.01));
   if (name == "RMSprop")
     return std::make_unique<RMSprop>(parameters, RMSpropOptions(0.01).momentum(0.5).centered(true));
+  if (name == "LBFGS")
+    return std::make_unique<LBFGS>(parameters,
+                                   LBFGSOptions(0.5).max_iter(3).history_size(4).line_search_fn("strong_wolfe"));
   if (name == "Adagrad") return std::make_unique<Adagrad>(parameters, AdagradOptions(0.01));
   return nullptr;
 }
 
 void train_step(Net& model, torch::optim::Optimizer& optimizer) {
   const torch::Tensor images = torch::linspace(-1, 1, 4 * 64).reshape({4, 1, 8, 8});
-  optimizer.zero_grad();
-  torch::nn::functional::cross_entropy(model(images), torch::arange(4)).backward();
-  optimizer.step();
+  optimizer.step([&] {
+    optimizer.zero_grad();
+    torch::Tensor loss = torch::nn::functional::cross_entropy(model(images), torch::arange(4));
+    loss.backward();
+    return loss;
+  });
 }
 
 int save(const std::string& file, const std::string& optimizer_name) {

@@ -189,6 +189,29 @@ TEST(LRScheduler, OneOfTheStateGoesOnFromIt) {
   EXPECT_EQ(other.get_last_lr().front(), 0.1 * 0.5 * 0.5);
 }
 
+// Numbers of a file may be any: a step by one of them must not end the program.
+TEST(LRScheduler, AStateWithNumbersOfNoScheduleIsRefused) {
+  SmallNet model;
+  const auto refuses = [&](optim::Schedule schedule, const std::string& name, Value value, const char* why) {
+    torch::optim::SGD sgd = sgd_of(model);
+    optim::LRScheduler scheduler(sgd, std::move(schedule));
+    Dict state = scheduler.state_dict();
+    for (auto& [key, entry] : state) {
+      if (key == name) entry = value;
+    }
+    EXPECT_THAT(message_of<InvalidArgument>([&] { scheduler.load_state_dict(state); }), HasSubstr(why)) << name;
+    scheduler.step();
+  };
+  refuses(optim::StepLR{}, "step_size", 0, "step_size: it is 0");
+  refuses(optim::StepLR{}, "last_epoch", std::numeric_limits<std::int64_t>::max(), "last_epoch is");
+  refuses(optim::CosineAnnealingLR{.T_max = 3}, "T_max", 0, "T_max: it is 0");
+  refuses(optim::CosineAnnealingWarmRestarts{.T_0 = 3}, "T_i", 0, "T_i is 0");
+  refuses(optim::OneCycleLR{.max_lr = {1}, .total_steps = 5}, "_schedule_phases", List(), "it has no phases");
+  refuses(optim::OneCycleLR{.max_lr = {1}, .total_steps = 5}, "_schedule_phases", list(1), "the state");
+  refuses(optim::StepLR{}, "base_lrs", list(1, 2), "base_lrs: it is [1, 2], expected a list of 1 numbers");
+  refuses(optim::StepLR{}, "gamma", "text", "gamma: it is \"text\", expected a number");
+}
+
 TEST(LRScheduler, AStateThatDoesNotFitChangesNothing) {
   SmallNet model;
   torch::optim::SGD sgd = sgd_of(model);
