@@ -110,7 +110,6 @@ struct PlateauFields final : detail::WithState {
 
   void visit(detail::StateFields& fields) override {
     ReduceLROnPlateauOptions& options = plateau.options_;
-    using Mode = ReduceLROnPlateauOptions::Mode;
     std::string mode = options.mode == Mode::min ? "min" : "max";
     std::string threshold_mode = options.threshold_mode == ThresholdMode::rel ? "rel" : "abs";
     double mode_worse = (options.mode == Mode::min ? 1 : -1) * std::numeric_limits<double>::infinity();
@@ -152,12 +151,12 @@ ReduceLROnPlateau::ReduceLROnPlateau(torch::optim::Optimizer& optimizer, ReduceL
                          " rates; it must have one, or one for each of the optimizer's ", groups, " groups"));
   faults.throw_as("ReduceLROnPlateau cannot be made");
   if (options_.min_lr.size() == 1) options_.min_lr.resize(groups, options_.min_lr.front());
-  best_ = (options_.mode == ReduceLROnPlateauOptions::Mode::min ? 1 : -1) * std::numeric_limits<double>::infinity();
+  best_ = (options_.mode == Mode::min ? 1 : -1) * std::numeric_limits<double>::infinity();
 }
 
 bool ReduceLROnPlateau::is_better(double metric) const {
   const double threshold = options_.threshold;
-  if (options_.mode == ReduceLROnPlateauOptions::Mode::min)
+  if (options_.mode == Mode::min)
     return metric < (options_.threshold_mode == ThresholdMode::rel ? best_ * (1.0 - threshold) : best_ - threshold);
   return metric > (options_.threshold_mode == ThresholdMode::rel ? best_ * (threshold + 1.0) : best_ + threshold);
 }

@@ -1289,8 +1289,9 @@ std::string Experiment::find_needs(Trial& trial) const {
 
 // Adds the needs to a decision, if a function of the program has computed them.
 void Experiment::add_needs(const Trial& trial, Dict& data) const {
-  if (needs_.by_config() && find_entry(data, "fault") == nullptr)
-    data.emplace_back("needs", cadre::to_stored(trial.needs));
+  if (!needs_.by_config() || find_entry(data, "fault") != nullptr) return;
+  const Value* const known = recorded(trial.index, "needs");  // an earlier version may have recorded less of them
+  data.emplace_back("needs", known == nullptr ? cadre::to_stored(trial.needs) : *known);
 }
 
 // Updates the needs after the config has changed. Returns true if they are the same as before.

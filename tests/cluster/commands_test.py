@@ -135,7 +135,7 @@ class CommandsTest(restart_test.SlurmTest):
 
     def expect_the_suite_to_pass(self, link):
         suite, tests = SUITES[link]
-        done = self.cluster.run("ctl", [BIN / "cadre_system_tests", f"--gtest_filter={suite}"], check=False, timeout=400,
+        done = self.cluster.run("ctl", [BIN / "cadre_system_tests", f"--gtest_filter={suite}"], check=False, timeout=800,
                                 env={"CADRE_TEST_CLUSTER": self.cluster_file()}, cwd=self.directory)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(f"[  PASSED  ] {tests} tests.", done.stdout)

@@ -51,7 +51,7 @@ class NodesTest(unittest.TestCase):
 
 class SuiteTest(NodesTest):
     def run_suite(self, command, tests=28, engine="slurm"):
-        done = self.cluster.run("ctl", command, env={"CADRE_TEST_CLUSTER": engine}, check=False, timeout=400,
+        done = self.cluster.run("ctl", command, env={"CADRE_TEST_CLUSTER": engine}, check=False, timeout=800,
                                 cwd=self.cluster.directory)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(f"[  PASSED  ] {tests} tests.", done.stdout)

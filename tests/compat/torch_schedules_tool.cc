@@ -120,7 +120,6 @@ Value run(const Config& one) {
   const auto optimizer = make_optimizer(one);
   const Config schedule(*one.find("schedule"));
   if (schedule.get<std::string>("name") == "ReduceLROnPlateau") {
-    using Mode = optim::ReduceLROnPlateauOptions::Mode;
     const auto metrics = one.get<std::vector<double>>("metrics");
     optim::ReduceLROnPlateau scheduler(
         *optimizer,

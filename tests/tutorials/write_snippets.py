@@ -20,7 +20,7 @@ def group_of(code):
     """The file for code, by what it includes."""
     if "<cadre/data_torch.h>" in code:
         return "snippets_data_torch"
-    if re.search(r"<(cadre/(train_)?torch\.h|torch/.*)>", code):
+    if re.search(r"<(cadre/(train_)?torch\.h|(cadre/)?torch/.*)>", code):
         return "snippets_torch"
     return "snippets_data" if "<cadre/data.h>" in code else "snippets"
 

@@ -1006,5 +1006,33 @@ TEST(Experiment, AStateThatFitsNoExperimentOfTheseOptionsIsRefused) {
   EXPECT_NO_THROW(Experiment(Trainable("f"), pbt(4)).load(state, none_has_ended));
 }
 
+PlacementGroup two_bundles(const Config&) { return {.bundles = {{.cpus = 1}, {.cpus = 1}}}; }
+
+// A version before knew less of needs; a restore must come to the decision that it recorded.
+TEST(Experiment, NeedsThatWereRecordedStayAsTheyWere) {
+  const Trainable trainable = with_resources(Trainable("learner"), fn<two_bundles>);
+  const ControllerStarted started{.resources = {.cpus = 4}};
+  Actions actions;
+  Experiment(trainable, fifo(1)).handle(started, actions);
+  const auto made = [](const Actions& all) -> const RecordDecision& {
+    const auto is_make = [](const Action& action) {
+      const auto* const decision = std::get_if<RecordDecision>(&action);
+      return decision != nullptr && decision->kind == DecisionKind::make;
+    };
+    return std::get<RecordDecision>(*std::ranges::find_if(all, is_make));
+  };
+  RecordDecision before = made(actions);
+  for (auto& [key, value] : before.data) {
+    if (key != "needs") continue;
+    Dict needs = value.dict();
+    EXPECT_GT(std::erase_if(needs, [](const auto& entry) { return entry.first == "bundles"; }), 0U);
+    value = needs;
+  }
+  const RecordedAnswers answers{before};
+  Actions again;
+  Experiment(trainable, fifo(1)).handle(started, again, &answers);
+  EXPECT_EQ(Value(made(again).data), Value(before.data));
+}
+
 }  // namespace
 }  // namespace cadre::tune

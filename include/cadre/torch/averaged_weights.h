@@ -75,8 +75,9 @@ class AveragedWeights {
 
   /// Returns the number of updates.
   std::int64_t n_averaged() const { return n_averaged_; }
-  /// Internal: returns the averages under the names of the model, and sets the number of updates.
+  /// Internal: returns the averages under the names of the model.
   const std::vector<std::pair<std::string, torch::Tensor>>& tensors() const { return tensors_; }
+  /// Internal: sets the number of updates.
   void set_n_averaged(std::int64_t number) { n_averaged_ = number; }
 
  private:

@@ -23,6 +23,7 @@
 #include <variant>
 #include <vector>
 
+#include "cadre/checkpoint_config.h"
 #include "cadre/value.h"
 
 namespace cadre::optim {
@@ -107,13 +108,14 @@ struct ChainedScheduler {
 /// Takes one schedule after the other.
 struct SequentialLR {
   std::vector<Schedule> schedulers;  ///< at least one; none that consists of others
-  std::vector<std::int64_t> milestones =
-      {};  ///< epochs at which the next one begins, ascending: one less than schedules
+  /// Epochs at which the next one begins, ascending: one less than there are schedules.
+  std::vector<std::int64_t> milestones = {};
 };
 
 /// Any of them.
 class Schedule {
  public:
+  /// The kinds.
   using Kind = std::variant<StepLR, MultiStepLR, ConstantLR, LinearLR, ExponentialLR, PolynomialLR, CosineAnnealingLR,
                             CosineAnnealingWarmRestarts, OneCycleLR, LambdaLR, ChainedScheduler, SequentialLR>;
 
@@ -122,6 +124,7 @@ class Schedule {
     requires std::constructible_from<Kind, One>
   Schedule(One one) : kind_(std::make_shared<const Kind>(std::move(one))) {}
 
+  /// Returns which one it is, for std::visit.
   const Kind& kind() const { return *kind_; }
 
  private:
@@ -179,7 +182,6 @@ enum class ThresholdMode {
 };
 /// Options of ReduceLROnPlateau, with Python's names.
 struct ReduceLROnPlateauOptions {
-  enum class Mode { min, max };
   Mode mode = Mode::min;                              ///< small or large metrics are good
   double factor = 0.1;                                ///< by which the rate is multiplied; below 1
   std::int64_t patience = 10;                         ///< calls without a better metric that change nothing
