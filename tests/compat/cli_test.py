@@ -586,7 +586,7 @@ class CliTest(unittest.TestCase):
         found = self.nodes_until(storage / "run", lambda found: sum(len(node["validations"]) for node in found["nodes"]) > 1)
         validated = [checkpoint for node in found["nodes"] for checkpoint in node["validations"]]
         self.assertLessEqual(set(validated), {f"checkpoint_{number:06}" for number in range(4)})
-        self.assertRegex(cadre("nodes", storage / "run"), r"validates +workers(.*\n)+.*checkpoint_00000\d")
+        self.assertRegex(cadre("nodes", storage / "run"), r"validates +workers(.*\n)+.*heckpoint_00000\d")  # cut to fit
         go_on.touch()
         self.addCleanup(go_on.unlink)
         process.wait(60)
