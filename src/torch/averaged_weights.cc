@@ -44,6 +44,8 @@ std::vector<torch::Tensor> AveragedWeights::values_of(const torch::nn::Module& m
 }
 
 void AveragedWeights::update_parameters(const torch::nn::Module& model) {
+  if (is_swapped_)
+    throw InvalidArgument("the model has the averages now; call swap() again before update_parameters()");
   const torch::NoGradGuard no_grad;
   const std::vector<torch::Tensor> values = values_of(model);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -72,6 +74,7 @@ void AveragedWeights::swap(torch::nn::Module& model) {
     torch::Tensor(values[i]).copy_(tensors_[i].second);
     tensors_[i].second.copy_(own);
   }
+  is_swapped_ = !is_swapped_;
 }
 
 }  // namespace cadre

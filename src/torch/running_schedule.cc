@@ -152,6 +152,7 @@ class SimpleSchedule : public RunningSchedule {
     fields.field("_last_lr", last_lr_);
     check_count("last_epoch", last_epoch_);
     check_count("_step_count", step_count_);
+    check_numbers();
   }
 
  protected:
@@ -166,12 +167,7 @@ class SimpleSchedule : public RunningSchedule {
     last_lr_ = rates;
   }
   // Throws for numbers of a state that no schedule has.
-  template <class Own>
-  void check_numbers(const Own& own) const {
-    Faults faults;
-    Checker{base_lrs_.size(), true, faults}(own);
-    faults.throw_as("its numbers are none of a schedule");
-  }
+  virtual void check_numbers() const = 0;
   template <class Change>
   static std::vector<double> each(const Groups& groups, const Change& change) {
     std::vector<double> rates;
@@ -191,9 +187,25 @@ class SimpleSchedule : public RunningSchedule {
   bool is_initial_ = false;
 };
 
-class RunningStepLR final : public SimpleSchedule {
+// One of them, with its numbers.
+template <class Own>
+class ScheduleOf : public SimpleSchedule {
  public:
-  explicit RunningStepLR(const StepLR& schedule) : own_(schedule) {}
+  explicit ScheduleOf(Own own) : own_(std::move(own)) {}
+
+ protected:
+  void check_numbers() const override {
+    Faults faults;
+    Checker{base_lrs_.size(), true, faults}(own_);
+    faults.throw_as("its numbers are none of a schedule");
+  }
+
+  Own own_;
+};
+
+class RunningStepLR final : public ScheduleOf<StepLR> {
+ public:
+  using ScheduleOf::ScheduleOf;
 
  private:
   std::vector<double> next(Groups& groups) override {
@@ -204,15 +216,14 @@ class RunningStepLR final : public SimpleSchedule {
   void visit_own(StateFields& fields) override {
     fields.field("step_size", own_.step_size);
     fields.field("gamma", own_.gamma);
-    check_numbers(own_);
   }
-
-  StepLR own_;
 };
 
-class RunningMultiStepLR final : public SimpleSchedule {
+class RunningMultiStepLR final : public ScheduleOf<MultiStepLR> {
  public:
-  explicit RunningMultiStepLR(MultiStepLR schedule) : own_(std::move(schedule)) { std::ranges::sort(own_.milestones); }
+  explicit RunningMultiStepLR(MultiStepLR schedule) : ScheduleOf(std::move(schedule)) {
+    std::ranges::sort(own_.milestones);
+  }
 
  private:
   std::vector<double> next(Groups& groups) override {
@@ -226,16 +237,14 @@ class RunningMultiStepLR final : public SimpleSchedule {
   }
   void visit_own(StateFields& fields) override {
     fields.field("milestones", own_.milestones);
+    std::ranges::sort(own_.milestones);  // Python has them in any order
     fields.field("gamma", own_.gamma);
-    check_numbers(own_);
   }
-
-  MultiStepLR own_;
 };
 
-class RunningConstantLR final : public SimpleSchedule {
+class RunningConstantLR final : public ScheduleOf<ConstantLR> {
  public:
-  explicit RunningConstantLR(const ConstantLR& schedule) : own_(schedule) {}
+  using ScheduleOf::ScheduleOf;
 
  private:
   std::vector<double> next(Groups& groups) override {
@@ -250,15 +259,12 @@ class RunningConstantLR final : public SimpleSchedule {
   void visit_own(StateFields& fields) override {
     fields.field("factor", own_.factor);
     fields.field("total_iters", own_.total_iters);
-    check_numbers(own_);
   }
-
-  ConstantLR own_;
 };
 
-class RunningLinearLR final : public SimpleSchedule {
+class RunningLinearLR final : public ScheduleOf<LinearLR> {
  public:
-  explicit RunningLinearLR(const LinearLR& schedule) : own_(schedule) {}
+  using ScheduleOf::ScheduleOf;
 
  private:
   std::vector<double> next(Groups& groups) override {
@@ -276,15 +282,12 @@ class RunningLinearLR final : public SimpleSchedule {
     fields.field("start_factor", own_.start_factor);
     fields.field("end_factor", own_.end_factor);
     fields.field("total_iters", own_.total_iters);
-    check_numbers(own_);
   }
-
-  LinearLR own_;
 };
 
-class RunningExponentialLR final : public SimpleSchedule {
+class RunningExponentialLR final : public ScheduleOf<ExponentialLR> {
  public:
-  explicit RunningExponentialLR(const ExponentialLR& schedule) : own_(schedule) {}
+  using ScheduleOf::ScheduleOf;
 
  private:
   std::vector<double> next(Groups& groups) override {
@@ -292,17 +295,12 @@ class RunningExponentialLR final : public SimpleSchedule {
     return each(groups, [&](double lr) { return lr * own_.gamma; });
   }
   std::vector<double> first(Groups&) override { return base_lrs_; }
-  void visit_own(StateFields& fields) override {
-    fields.field("gamma", own_.gamma);
-    check_numbers(own_);
-  }
-
-  ExponentialLR own_;
+  void visit_own(StateFields& fields) override { fields.field("gamma", own_.gamma); }
 };
 
-class RunningPolynomialLR final : public SimpleSchedule {
+class RunningPolynomialLR final : public ScheduleOf<PolynomialLR> {
  public:
-  explicit RunningPolynomialLR(const PolynomialLR& schedule) : own_(schedule) {}
+  using ScheduleOf::ScheduleOf;
 
  private:
   std::vector<double> next(Groups& groups) override {
@@ -316,15 +314,12 @@ class RunningPolynomialLR final : public SimpleSchedule {
   void visit_own(StateFields& fields) override {
     fields.field("total_iters", own_.total_iters);
     fields.field("power", own_.power);
-    check_numbers(own_);
   }
-
-  PolynomialLR own_;
 };
 
-class RunningCosineAnnealingLR final : public SimpleSchedule {
+class RunningCosineAnnealingLR final : public ScheduleOf<CosineAnnealingLR> {
  public:
-  explicit RunningCosineAnnealingLR(const CosineAnnealingLR& schedule) : own_(schedule) {}
+  using ScheduleOf::ScheduleOf;
 
  private:
   std::vector<double> next(Groups& groups) override {
@@ -351,15 +346,13 @@ class RunningCosineAnnealingLR final : public SimpleSchedule {
   void visit_own(StateFields& fields) override {
     fields.field("T_max", own_.T_max);
     fields.field("eta_min", own_.eta_min);
-    check_numbers(own_);
   }
-
-  CosineAnnealingLR own_;
 };
 
-class RunningWarmRestarts final : public SimpleSchedule {
+class RunningWarmRestarts final : public ScheduleOf<CosineAnnealingWarmRestarts> {
  public:
-  explicit RunningWarmRestarts(const CosineAnnealingWarmRestarts& schedule) : own_(schedule), t_i_(schedule.T_0) {}
+  explicit RunningWarmRestarts(const CosineAnnealingWarmRestarts& schedule)
+      : ScheduleOf(schedule), t_i_(schedule.T_0) {}
 
   void step(Groups& groups) override {
     if (last_epoch_ < 0) {
@@ -389,19 +382,17 @@ class RunningWarmRestarts final : public SimpleSchedule {
     fields.field("T_mult", own_.T_mult);
     fields.field("eta_min", own_.eta_min);
     fields.field("T_cur", t_cur_);
-    check_numbers(own_);
     if (t_i_ < 1 || t_cur_ < -1) throw InvalidArgument(c10::str("T_i is ", t_i_, " and T_cur is ", t_cur_));
   }
 
-  CosineAnnealingWarmRestarts own_;
   std::int64_t t_i_;
   std::int64_t t_cur_ = -1;
 };
 
-class RunningOneCycleLR final : public SimpleSchedule {
+class RunningOneCycleLR final : public ScheduleOf<OneCycleLR> {
  public:
   explicit RunningOneCycleLR(OneCycleLR schedule)
-      : own_(std::move(schedule)), strategy_(own_.anneal_strategy == AnnealStrategy::cos ? "cos" : "linear") {
+      : ScheduleOf(std::move(schedule)), strategy_(own_.anneal_strategy == AnnealStrategy::cos ? "cos" : "linear") {
     const auto total = static_cast<double>(own_.total_steps);
     if (own_.three_phase) {
       phases_ = {{own_.pct_start * total - 1, kFirst, kMost, kMostMomentum, kBaseMomentum},
@@ -489,7 +480,6 @@ class RunningOneCycleLR final : public SimpleSchedule {
     fields.field("_min_lrs", min_lrs_);
     fields.field("_max_momentum", own_.max_momentum);
     fields.field("_base_momentum", own_.base_momentum);
-    check_numbers(own_);
   }
 
   void visit_phases(StateFields& fields) {
@@ -512,16 +502,15 @@ class RunningOneCycleLR final : public SimpleSchedule {
     }
   }
 
-  OneCycleLR own_;
   std::string strategy_;
   std::vector<Phase> phases_ = {};
   std::vector<double> max_lrs_ = {};
   std::vector<double> min_lrs_ = {};
 };
 
-class RunningLambdaLR final : public SimpleSchedule {
+class RunningLambdaLR final : public ScheduleOf<LambdaLR> {
  public:
-  explicit RunningLambdaLR(LambdaLR schedule) : own_(std::move(schedule)) {}
+  using ScheduleOf::ScheduleOf;
 
  private:
   std::vector<double> next(Groups&) override {
@@ -531,8 +520,6 @@ class RunningLambdaLR final : public SimpleSchedule {
     Value functions = List(std::max<std::size_t>(base_lrs_.size(), 1));  // which Python does not save either
     fields.field("lr_lambdas", functions);
   }
-
-  LambdaLR own_;
 };
 
 // Schedules that consist of others.
@@ -542,7 +529,14 @@ class CompositeSchedule : public RunningSchedule {
     for (const Schedule& schedule : schedules) parts_.push_back(make_running(schedule));
   }
 
-  Dict entries_of_group(std::size_t group) const override { return parts_.front()->entries_of_group(group); }
+  // As in Python's groups, the last one counts.
+  Dict entries_of_group(std::size_t group) const override {
+    Config entries;
+    for (const auto& part : parts_) {
+      for (const auto& [name, value] : part->entries_of_group(group)) entries.set(name, value);
+    }
+    return entries.dict();
+  }
 
  protected:
   void visit_parts(StateFields& fields) {
@@ -607,6 +601,7 @@ class RunningSequence final : public CompositeSchedule {
     fields.field("last_epoch", last_epoch_);
     fields.field("_last_lr", last_lr_);
     check_count("last_epoch", last_epoch_);
+    if (!std::ranges::is_sorted(milestones_)) throw InvalidArgument("its milestones do not ascend");
     if (milestones_.size() + 1 != parts_.size())
       throw InvalidArgument(c10::str("it has ", milestones_.size(), " milestones for ", parts_.size(), " schedules"));
     visit_parts(fields);

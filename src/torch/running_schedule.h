@@ -14,7 +14,7 @@
 
 namespace cadre::optim::detail {
 
-// What a schedule reads and sets in an optimizer's group of parameters.
+// Holds the numbers of an optimizer's group of parameters that a schedule reads and sets.
 struct Group {
   double lr = 0;
   double initial_lr = 0;                // when the scheduler was made, or as that says

@@ -110,7 +110,7 @@ class Reader final : public StateFields {
   }
 
   void refuse_others() {
-    // What Python has beside: it follows from the optimizer, or older versions had it.
+    // Python has these beside: one follows from the optimizer, older versions had the other.
     known_.insert({"use_beta1", "verbose"});
     for (const auto& [name, value] : state_) {
       if (!known_.contains(name) && !name.starts_with("_"))

@@ -32,8 +32,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto kMemoryPeriod = std::chrono::seconds(1);
-// Of folders in the directory of a trial that has several nodes, with the number of one behind it: what its agent there
-// prints.
+// Begins the name of a folder in the directory of a trial that has several nodes; the number of one follows, and its
+// agent there prints into it.
 constexpr const char* kAgentPrefix = "agent_";
 constexpr std::size_t kMostWaitingBytes = std::size_t{16} << 20;
 
@@ -320,7 +320,7 @@ void Controller::launch(const Launch& launch) {
                  .starts_workers = launch.needs.of_workers.has_value()});
 }
 
-// What an agent prints is apart from what its trial does: they may be written on different machines.
+// Keeps apart what agent and trial print: they may be written on different machines.
 void Controller::start_agent(engine::WorkerId agent, TrialIndex trial, engine::NodeId node, Value payload) {
   const std::string directory = fmt::format("{}/{}{}", experiment_.trials().at(trial).directory, kAgentPrefix, node);
   patiently([&] {

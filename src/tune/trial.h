@@ -78,7 +78,7 @@ struct Needs {
   bool operator==(const Needs&) const = default;
 };
 
-// What a trial has on one node.
+// Holds the part of a trial that is on one node.
 struct Share {
   resources::Place place = {};
   Resources held = {};

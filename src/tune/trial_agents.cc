@@ -15,16 +15,7 @@ namespace {
 // No trial has this index: the numbers of agents.
 constexpr auto kAgents = std::numeric_limits<TrialIndex>::max();
 
-bool ended_in_order(const engine::Exit& exit) { return exit.kind == engine::Exit::Kind::code && exit.value == 0; }
-
-}  // namespace
-
-engine::WorkerId worker_id(TrialIndex trial, std::int64_t attempt) {
-  return std::uint64_t{trial} << 32 | static_cast<std::uint32_t>(attempt);
-}
-TrialIndex trial_of(engine::WorkerId worker) { return static_cast<TrialIndex>(worker >> 32); }
-std::int64_t attempt_of(engine::WorkerId worker) { return static_cast<std::int64_t>(worker & 0xffffffffu); }
-
+// Returns the resources and the GPUs that an agent has for workers; `nodes`: of the engine.
 worker::AgentAssignment agent_assignment(const Share& share, const Resources& machine,
                                          const std::vector<engine::Node>& nodes) {
   resources::Gpus gpus = share.place.gpus;
@@ -36,16 +27,21 @@ worker::AgentAssignment agent_assignment(const Share& share, const Resources& ma
   return assignment;
 }
 
+bool ended_in_order(const engine::Exit& exit) { return exit.kind == engine::Exit::Kind::code && exit.value == 0; }
+
+}  // namespace
+
+engine::WorkerId worker_id(TrialIndex trial, std::int64_t attempt) {
+  return std::uint64_t{trial} << 32 | static_cast<std::uint32_t>(attempt);
+}
+TrialIndex trial_of(engine::WorkerId worker) { return static_cast<TrialIndex>(worker >> 32); }
+std::int64_t attempt_of(engine::WorkerId worker) { return static_cast<std::int64_t>(worker & 0xffffffffu); }
+
 void TrialAgents::begin(const Launch& launch) {
   if (launch.shares.empty()) return;
   Group& group = groups_[worker_id(launch.trial, launch.attempt)];
-  group.launch = {.trial = launch.trial,
-                  .attempt = launch.attempt,
-                  .needs = launch.needs,
-                  .place = launch.place,
-                  .machine = launch.machine,
-                  .shares = launch.shares,
-                  .machines = launch.machines};
+  group.shares = launch.shares;
+  group.machines = launch.machines;
 }
 
 bool TrialAgents::take(const engine::Event& event) {
@@ -76,16 +72,16 @@ void TrialAgents::start_agents(engine::WorkerId worker, Group& group, const chan
     if (!group.agents.empty()) throw EngineError("the trial has its agents already");
     const std::vector<engine::Node> nodes = engine_.nodes();
     std::int64_t ordinal = 0;
-    for (std::size_t i = 0; i < group.launch.shares.size(); ++i) {
-      const Share& share = group.launch.shares[i];
+    for (std::size_t i = 0; i < group.shares.size(); ++i) {
+      const Share& share = group.shares[i];
       if (!share.of_workers) continue;
-      worker::AgentAssignment assignment = agent_assignment(share, group.launch.machines[i], nodes);
+      worker::AgentAssignment assignment = agent_assignment(share, group.machines[i], nodes);
       assignment.settings = asked.settings;
       assignment.ordinal = ordinal++;
       const engine::WorkerId agent = worker_id(kAgents, ++agents_so_far_);
       group.agents[agent] = share.place.node;
       workers_of_agents_[agent] = worker;
-      start_(agent, group.launch.trial, share.place.node, to_stored(assignment));
+      start_(agent, trial_of(worker), share.place.node, to_stored(assignment));
     }
   } catch (const Error& error) {
     reply.error = error.what();

@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,10 +22,6 @@ namespace cadre::tune {
 engine::WorkerId worker_id(TrialIndex trial, std::int64_t attempt);
 TrialIndex trial_of(engine::WorkerId worker);
 std::int64_t attempt_of(engine::WorkerId worker);
-
-// Returns the resources and the GPUs that an agent has for workers; `nodes`: of the engine.
-worker::AgentAssignment agent_assignment(const Share& share, const Resources& machine,
-                                         const std::vector<engine::Node>& nodes);
 
 class TrialAgents {
  public:
@@ -45,7 +40,8 @@ class TrialAgents {
 
  private:
   struct Group {
-    Launch launch = {};                                      // without config and metrics
+    std::vector<Share> shares = {};  // of the trial, with the resources of their nodes
+    std::vector<Resources> machines = {};
     std::map<engine::WorkerId, engine::NodeId> agents = {};  // that have not ended
     bool has_last_word = false;                              // true: the worker has sent its last message, or has ended
     std::optional<WorkerEnded> first = {};    // the end that all others follow from, if it was an agent's

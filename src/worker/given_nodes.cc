@@ -71,9 +71,9 @@ std::unique_ptr<engine::cluster::ClusterEngine> make_cluster_of_given_nodes() {
       missing += (missing.empty() ? "" : ", ") + name;
     }
     throw EngineError(
-        fmt::format("the agents of this trial on {} do not reach it on {}; its nodes must reach each "
+        fmt::format("the agents of this trial on {} do not reach its process; its nodes must reach each "
                     "other, as the workers of a training run do",
-                    missing, there.empty() ? "its own" : "the node where it runs"));
+                    missing));
   }
   return nodes;
 }

@@ -6,14 +6,13 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import sqlite3
 import time
 import unittest
 
+import carried_test
 import commands_test
-import nodes_test
 import restart_test
 import rig
 
@@ -152,16 +151,8 @@ class SeenTest(Trainers, commands_test.RemoteShell):
         self.assertEqual(sorted(self.attempts().values()), [1, 1])
 
 
-class CarriedTest(Trainers, commands_test.RemoteShell):
+class CarriedTest(Trainers, carried_test.Carried):
     """No node sees the experiment's directory: what a trial's workers save comes to the trial's node, and from there here."""
-
-    private = ("/mnt",)
-
-    def setUp(self):
-        super().setUp()
-        self.storage = pathlib.Path("/mnt") / self.directory.name
-        self.storage.mkdir()
-        self.addCleanup(shutil.rmtree, self.storage, ignore_errors=True)
 
     def test_a_population_comes_to_what_one_machine_comes_to(self):
         self.expect_what_one_machine_comes_to(self.on_nodes(trials=6, steps=8, pbt=True), trials=6, steps=8, pbt=True)

@@ -4,7 +4,7 @@
 //   trainers_tool <storage path> <options as JSON>
 //
 // continues the experiment if it is there. Options, with their defaults: {"trials": 4, "steps": 8, "milliseconds": 0,
-// "strategy": "strict_spread", "pbt": false, "bytes": 0}. Prints of each trial its state, its last step and its sum.
+// "strategy": "strict_spread", "pbt": false}. Prints of each trial its state, its last step and its sum.
 #include <cadre/init.h>
 #include <cadre/train.h>
 #include <cadre/tune.h>
@@ -33,7 +33,6 @@ struct ToolOptions {
   std::int64_t milliseconds = 0;  // of a step
   std::string strategy = "strict_spread";
   bool pbt = false;
-  std::int64_t bytes = 0;  // of each rank's file in a checkpoint, at least
 };
 
 constexpr std::int64_t kRanks = 2;
@@ -69,8 +68,7 @@ void learn(const Config& config) {
     sum += config.get<double>("rate") * static_cast<double>(rank + 1);
     train::report({{"step", step}, {"sum", sum}, {"rate", config.get<double>("rate")}}, [&](const fs::path& directory) {
       std::ofstream file(directory / file_of(rank));
-      file << std::setprecision(17) << step << ' ' << sum << '\n'
-           << std::string(static_cast<std::size_t>(config.get<std::int64_t>("bytes")), '.');
+      file << std::setprecision(17) << step << ' ' << sum << '\n';
     });
   }
 }
@@ -106,8 +104,7 @@ int main(int argc, char** argv) {
                   {.param_space = {{"rate", tune::uniform(0.5, 2.0)},
                                    {"steps", options.steps},
                                    {"milliseconds", options.milliseconds},
-                                   {"strategy", options.strategy},
-                                   {"bytes", options.bytes}},
+                                   {"strategy", options.strategy}},
                    .tune_config = tune_config(options),
                    .run_config = {.name = "trials",
                                   .if_exists = IfExists::restore,

@@ -45,6 +45,7 @@ TEST(AveragedWeights, ASwapIsUndoneByAnother) {
   const auto after = values_of(model);
   averages.swap(model);
   EXPECT_TRUE(equal_values(values_of(model), before));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { averages.update_parameters(model); }), HasSubstr("call swap() again"));
   averages.swap(model);
   EXPECT_TRUE(equal_values(values_of(model), after));
 }

@@ -53,8 +53,8 @@ class AveragedWeights {
   void update_parameters(const torch::nn::Module& model);
   /// Copies the averages into a model. Throws like update_parameters().
   void copy_to(torch::nn::Module& model) const;
-  /// Exchanges the averages for a model's values; the second call brings both back. No update may come between. Throws
-  /// like update_parameters().
+  /// Exchanges the averages for a model's values; the second call brings both back, and update_parameters() throws
+  /// InvalidArgument until then. Throws like that.
   void swap(torch::nn::Module& model);
 
   /// Does the same for a handle of TORCH_MODULE.
@@ -87,6 +87,7 @@ class AveragedWeights {
   std::vector<std::pair<std::string, torch::Tensor>> tensors_;  // parameters, then buffers
   std::size_t parameters_ = 0;                                  // number of them
   std::int64_t n_averaged_ = 0;
+  bool is_swapped_ = false;
 };
 
 }  // namespace cadre

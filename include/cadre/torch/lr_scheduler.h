@@ -175,7 +175,7 @@ class LRScheduler {
   std::shared_ptr<detail::RunningSchedule> running_;  // of this object alone
 };
 
-/// What ReduceLROnPlateau takes for better.
+/// Says how ReduceLROnPlateau counts its threshold.
 enum class ThresholdMode {
   rel,  ///< by a part of the best value
   abs,  ///< by an amount

@@ -46,7 +46,7 @@ class SavedItem;
 /// Names and what is saved under them, in the order of the file.
 using SavedItems = std::vector<std::pair<std::string, SavedItem>>;
 
-/// What save_dict writes under a name. Refers to the objects that it was made of, which must live until it is used.
+/// Names one thing that save_dict writes. Refers to the objects that it was made of, which must live until it is used.
 class SavedItem {
  public:
   SavedItem(const torch::nn::Module& module) : data_(&module) {}  ///< its state_dict
@@ -88,7 +88,7 @@ class LoadedItem;
 /// Names in a file, and what they are loaded into.
 using LoadedItems = std::vector<std::pair<std::string, LoadedItem>>;
 
-/// What load_dict fills. Refers to the object that it was made of.
+/// Names one thing that load_dict fills. Refers to the object that it was made of.
 class LoadedItem {
  public:
   LoadedItem(torch::nn::Module& module) : data_(&module) {}  ///< as load_state does
