@@ -1,5 +1,5 @@
 # `cmake --install`: the components `program` (the program cadre), `tune` (what cadre::tune needs), `torch`, `storage`,
-# `data`, `data_torch`, and `doc`, the pages.
+# `vision`, `data`, `data_torch`, and `doc`, the pages.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -44,7 +44,7 @@ install(FILES
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/cadre" "${PROJECT_BINARY_DIR}/include/cadre"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT tune FILES_MATCHING PATTERN "*.h"
   PATTERN "torch.h" EXCLUDE PATTERN "torch" EXCLUDE PATTERN "train_torch.h" EXCLUDE PATTERN "train_torch" EXCLUDE
-  PATTERN "data.h" EXCLUDE PATTERN "data_torch.h" EXCLUDE PATTERN "data" EXCLUDE)
+  PATTERN "vision.h" EXCLUDE PATTERN "vision" EXCLUDE PATTERN "data.h" EXCLUDE PATTERN "data_torch.h" EXCLUDE PATTERN "data" EXCLUDE)
 if(CADRE_SHARED)
   install(TARGETS cadre_tune_shared EXPORT cadreTuneTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT tune
     INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
@@ -87,6 +87,14 @@ if(CADRE_TORCH OR CADRE_SHARED)
     cadre_install_sources(${folder} torch *.h)
   endforeach()
   cadre_install_licence(torch libcadre-torch-dev)
+
+  install(FILES "${PROJECT_SOURCE_DIR}/include/cadre/vision.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT vision)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/cadre/vision" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT vision)
+  if(CADRE_TORCH)
+    cadre_install_archive(cadre_vision cadreVisionTargets vision)
+  endif()
+  cadre_install_sources(vision vision *.cc *.h CMakeLists.txt)
+  cadre_install_licence(vision libcadre-vision-dev)
 endif()
 
 # Their archives would bring a second core beside the shared library.
@@ -138,7 +146,7 @@ cadre_install_licence(doc cadre-doc)
 
 # Builds what is installed.
 add_custom_target(cadre_package)
-foreach(target cadre_tune cadre_tls cadre_torch cadre_object_storage cadre_data cadre_data_torch cadre)
+foreach(target cadre_tune cadre_tls cadre_torch cadre_vision cadre_object_storage cadre_data cadre_data_torch cadre)
   if(TARGET ${target})
     add_dependencies(cadre_package ${target})
   endif()

@@ -62,6 +62,17 @@ Debian: the project that uses it says where it is, and compiles the sources in
 this package where that is another version.")
 endif()
 
+if(CADRE_TORCH)
+  list(APPEND CPACK_COMPONENTS_ALL vision)
+  cadre_debian_package(vision libcadre-vision-dev libdevel
+    "libcadre-torch-dev (= ${PROJECT_VERSION})"
+    "images for training with libtorch for Cadre (development files)"
+    "Changes images at random while they are read, as torchvision does.
+
+This package has the headers, the static library and the target cadre::vision of
+the CMake package cadre.")
+endif()
+
 if(CADRE_ARROW)
   include(Arrow)  # its version
   list(APPEND CPACK_COMPONENTS_ALL storage data)

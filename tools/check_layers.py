@@ -22,6 +22,7 @@ MAY_INCLUDE |= {
     "torch": ["base", "worker"],
     "data": [*CONTROL_PLANE, "train", "object_storage"],
     "data_torch": ["data", "torch"],
+    "vision": ["torch"],
     "cli": [*CONTROL_PLANE, "tune", "train", "data"],
 }
 # Layers that have public headers of their own: cadre/tune.h and cadre/tune/*.h, and so on.
@@ -29,8 +30,8 @@ WITH_PUBLIC_HEADERS = ["tune", "train", "torch", "data"]
 
 # A library, how its headers are included, and the only places where they may be.
 LIBRARIES = [
-    ("torch", re.compile(r"^(torch|ATen|c10|caffe2)/|^cadre/(train_|data_)?torch(\.h$|/)"),
-     ["src/torch/", "src/data_torch/", "include/cadre/torch", "include/cadre/train_torch", "include/cadre/data_torch.h",
+    ("torch", re.compile(r"^(torch|ATen|c10|caffe2)/|^cadre/((train_|data_)?torch|vision)(\.h$|/)"),
+     ["src/torch/", "src/data_torch/", "src/vision/", "include/cadre/vision", "tests/vision/", "include/cadre/torch", "include/cadre/train_torch", "include/cadre/data_torch.h",
       "examples/", "tests/torch/", "tests/torch_preload/", "tests/data_torch/", "tests/cluster/torch_", "tests/compat/torch_",
       "tests/fuzz/torch_", "tests/survival/torch_", "tests/mistakes/torch_",
       "tests/package/consumer_torch/", "tests/tutorials/frames/", "benchmarks/torch_"]),

@@ -3,6 +3,7 @@
 // iterations the trials with the lowest scores continue from the checkpoints of the highest, with slightly changed
 // learning rates. The same program as Ray Tune's example pbt_dcgan_mnist_func.py.
 #include <cadre/torch.h>
+#include <cadre/torch/save_dict.h>
 #include <cadre/tune.h>
 #include <torch/torch.h>
 
@@ -27,6 +28,10 @@ using models::Generator;
 using models::LeNet;
 namespace fs = std::filesystem;
 namespace tune = cadre::tune;
+
+struct Flags : ExperimentFlags {
+  bool synch = false;
+};
 
 constexpr std::int64_t batch_size = 64;
 constexpr std::int64_t train_batches = 5;  // per iteration
@@ -59,16 +64,19 @@ void train_dcgan(const Config& config) {
   torch::optim::Adam generator_optimizer = models::make_optimizer(*generator, config.get<double>("netG_lr"));
   torch::optim::Adam discriminator_optimizer = models::make_optimizer(*discriminator, config.get<double>("netD_lr"));
 
-  std::int64_t step = 1;
+  std::int64_t step = 0;
   if (const auto checkpoint = tune::get_checkpoint()) {
     // This trial's own checkpoint after an interruption, or another trial's that does better.
-    cadre::load_state(checkpoint->path() / "generator.pt", generator, generator_optimizer);
-    step = cadre::load_state(checkpoint->path() / "discriminator.pt", discriminator, discriminator_optimizer) + 1;
+    cadre::load_dict(checkpoint->path() / "state.pt", {{"netG", generator},
+                                                       {"netD", discriminator},
+                                                       {"optimG", generator_optimizer},
+                                                       {"optimD", discriminator_optimizer},
+                                                       {"step", step}});
     // The explored values instead of the checkpoint's.
     cadre::set_hyperparameters(generator_optimizer, learning_rate(config, "netG_lr"));
     cadre::set_hyperparameters(discriminator_optimizer, learning_rate(config, "netD_lr"));
   }
-  for (;; ++step) {
+  for (++step;; ++step) {
     torch::manual_seed(tune::get_context().get_seed());  // per iteration: an interruption does not change results
     models::GanStep last;
     for (const torch::Tensor& digits : draw_digits(train_set, train_batches * batch_size).split(batch_size)) {
@@ -80,15 +88,18 @@ void train_dcgan(const Config& config) {
                           {"netG_lr", config.at("netG_lr")},
                           {"netD_lr", config.at("netD_lr")}};
     tune::report(metrics, [&](const fs::path& directory) {
-      cadre::save_state(directory / "generator.pt", generator, generator_optimizer, step);
-      cadre::save_state(directory / "discriminator.pt", discriminator, discriminator_optimizer, step);
+      cadre::save_dict(directory / "state.pt", {{"netG", generator},
+                                                {"netD", discriminator},
+                                                {"optimG", generator_optimizer},
+                                                {"optimD", discriminator_optimizer},
+                                                {"step", step}});
     });
   }
 }
 
 // Trains a classifier until it is accurate enough for meaningful scores: 97 % on digits that it was not trained with.
 // Training takes one or two epochs.
-LeNet train_classifier(const ExperimentFlags& flags) {
+LeNet train_classifier(const Flags& flags) {
   constexpr double good_accuracy = 0.97;
   constexpr int max_epochs = 2;
   const Mnist train_set(flags.data_dir, MnistPart::train, from_minus_one_to_one);
@@ -108,7 +119,7 @@ LeNet train_classifier(const ExperimentFlags& flags) {
 
 // Returns the classifier stored beside the experiment, or trains and stores one. A restored experiment uses the same
 // classifier, because scores from another one would not be comparable.
-LeNet find_classifier(const ExperimentFlags& flags) {
+LeNet find_classifier(const Flags& flags) {
   const fs::path file = flags.experiment_path().string() + "_classifier.pt";
   if (flags.restore && fs::exists(file)) {
     LeNet classifier;
@@ -122,7 +133,7 @@ LeNet find_classifier(const ExperimentFlags& flags) {
 }
 
 // Prints reference inception scores of this classifier.
-void show_scale(LeNet& classifier, const ExperimentFlags& flags) {
+void show_scale(LeNet& classifier, const Flags& flags) {
   const torch::NoGradGuard no_grad;
   const auto score = [&](const torch::Tensor& images) {
     return models::inception_score(models::classify(classifier, images));
@@ -133,11 +144,12 @@ void show_scale(LeNet& classifier, const ExperimentFlags& flags) {
             << score(untrained(models::draw_noise(512))) << std::endl;
 }
 
-tune::TunerOptions make_options(const ExperimentFlags& flags, const cadre::ObjectRef& classifier) {
+tune::TunerOptions make_options(const Flags& flags, const cadre::ObjectRef& classifier) {
   const tune::PopulationBasedTraining pbt{
       .time_attr = "training_iteration",
       .perturbation_interval = 5,
-      .hyperparam_mutations = {{"netG_lr", tune::uniform(1e-5, 1e-2)}, {"netD_lr", tune::uniform(1e-5, 1e-2)}}};
+      .hyperparam_mutations = {{"netG_lr", tune::uniform(1e-5, 1e-2)}, {"netD_lr", tune::uniform(1e-5, 1e-2)}},
+      .synch = flags.synch};
   return tune::TunerOptions{
       .param_space = {{"netG_lr", tune::choice({0.0001, 0.0002, 0.0005})},
                       {"netD_lr", tune::choice({0.0001, 0.0002, 0.0005})},
@@ -155,7 +167,7 @@ tune::TunerOptions make_options(const ExperimentFlags& flags, const cadre::Objec
 }
 
 // Reports errors in the options before the classifier is trained.
-void check(const ExperimentFlags& flags) {
+void check(const Flags& flags) {
   if (flags.restore) {
     tune::Tuner::restore(flags.experiment_path());
     return;
@@ -183,7 +195,7 @@ pictures::GreyPicture make_grid(const torch::Tensor& images) {
 torch::Tensor generate(const cadre::Checkpoint& checkpoint, std::int64_t count) {
   const torch::NoGradGuard no_grad;
   Generator generator;
-  cadre::load_state(checkpoint.path() / "generator.pt", generator);
+  cadre::load_dict(checkpoint.path() / "state.pt", {{"netG", generator}});
   return generator(models::draw_noise(count));
 }
 
@@ -207,7 +219,7 @@ void show_best(const tune::ResultGrid& results, LeNet& classifier) {
             << "\n              " << digits.string() << "\n";
 }
 
-int run(const ExperimentFlags& flags) {
+int run(const Flags& flags) {
   check(flags);
   LeNet classifier = find_classifier(flags);
   show_scale(classifier, flags);
@@ -223,9 +235,10 @@ int run(const ExperimentFlags& flags) {
 int main(int argc, char** argv) {
   cadre::init(argc, argv);  // first: from here on, the workers of all trials are forked
 
-  ExperimentFlags flags{.num_samples = 8, .max_iterations = 150, .name = "dcgan_mnist"};
+  Flags flags{{.num_samples = 8, .max_iterations = 150, .name = "dcgan_mnist"}};
   examples::CommandLine command_line("Population Based Training of a DCGAN on MNIST");
   examples::add_flags(command_line, flags);
+  command_line.flag("--synch", &flags.synch, "trials wait for each other every 5 iterations");
   if (const auto exit_code = command_line.parse(argc, argv)) return *exit_code;
   return examples::run_program("dcgan_mnist", flags, [&] { return run(flags); });
 }

@@ -1,7 +1,11 @@
 // Data-parallel training on Fashion-MNIST: every worker trains the same network on its share of the images, and their
-// gradients are averaged, so that all of them have the same parameters after each step. The same program as Ray Train's
-// guide "Get started with distributed training using PyTorch".
+// gradients are averaged, so that all of them have the same parameters after each step. The program of Ray Train's
+// guide "Get started with distributed training using PyTorch", with what training really has: images that are changed
+// at random, dropout, and a schedule for the learning rate. Killed at any moment and continued, it comes to the same
+// parameters, bit for bit.
+#include <cadre/torch/save_dict.h>
 #include <cadre/train_torch.h>
+#include <cadre/vision.h>
 #include <torch/torch.h>
 
 #include <filesystem>
@@ -24,6 +28,7 @@ using models::ConvNet;
 using models::ResNet18;
 namespace fs = std::filesystem;
 namespace train = cadre::train;
+namespace vision = cadre::vision;
 
 constexpr std::size_t batch_size = 128;
 constexpr datasets::Normalisation from_minus_one_to_one{.mean = 0.5, .deviation = 0.5};
@@ -35,20 +40,32 @@ MnistDataset fashion_mnist(const Config& config, MnistPart part) {
 
 // Runs in every worker. Returns the loss of the last epoch.
 template <class Net>
-double train_net(const Config& config) {
-  torch::manual_seed(config.get<std::uint64_t>("seed"));
-  auto model = train::prepare_model(Net());
-  torch::optim::Adam optimizer(model.parameters(), torch::optim::AdamOptions(0.001));
-  auto loader = train::prepare_data_loader(
-      fashion_mnist(config, MnistPart::train),
-      {.batch_size = batch_size, .shuffle = true, .seed = config.get<std::uint64_t>("seed")});
+double train_net(const Net& net, const Config& config) {
+  const auto seed = config.get<std::uint64_t>("seed");
+  const auto epochs = config.get<std::int64_t>("epochs");
+  const int rank = train::get_context().get_world_rank();
+  auto model = train::prepare_model(net);
+  const auto augment = vision::compose(vision::RandomCrop{.height = 28, .width = 28, .padding = 2, .fill = -1},
+                                       vision::RandomHorizontalFlip());
+  auto loader = train::prepare_data_loader(train::transform(fashion_mnist(config, MnistPart::train), augment),
+                                           {.batch_size = batch_size, .shuffle = true, .seed = seed});
+  torch::optim::Adam optimizer(model.parameters());
+  cadre::optim::LRScheduler scheduler(
+      optimizer, cadre::optim::OneCycleLR{.max_lr = {0.004}, .total_steps = epochs * loader.size()});
+  torch::manual_seed(seed + static_cast<std::uint64_t>(rank));  // each rank leaves out other features
 
-  std::int64_t epoch = 1;
-  if (const auto checkpoint = train::get_checkpoint())
-    epoch = cadre::load_state(checkpoint->path() / "model.pt", model.module(), optimizer) + 1;
+  std::int64_t epoch = 0;
+  const std::string random_file = "random_" + std::to_string(rank) + ".pt";
+  if (const auto checkpoint = train::get_checkpoint()) {
+    cadre::load_dict(checkpoint->path() / "model.pt", {{"model", model.module()},
+                                                       {"optimizer", optimizer},
+                                                       {"scheduler", scheduler},
+                                                       {"loader", loader},
+                                                       {"epoch", epoch}});
+    cadre::load_dict(checkpoint->path() / random_file, {{"random", cadre::RandomStates()}});
+  }
   double last_loss = 0;
-  for (; epoch <= config.get<std::int64_t>("epochs"); ++epoch) {
-    loader.set_epoch(static_cast<std::uint64_t>(epoch));
+  while (++epoch <= epochs) {
     model.train();
     train::MeanMetric mean_loss;
     for (auto& batch : loader) {
@@ -56,23 +73,28 @@ double train_net(const Config& config) {
       const torch::Tensor loss = torch::nn::functional::cross_entropy(model(batch.data), batch.target);
       loss.backward();
       optimizer.step();
+      scheduler.step();
       mean_loss.update(loss.detach(), static_cast<double>(batch.target.size(0)));
     }
     last_loss = mean_loss.compute();
     const Metrics metrics{{"epoch", epoch}, {"loss", last_loss}};
-    if (train::get_context().get_world_rank() != 0) {
-      train::report(metrics);
-    } else {
-      train::report(metrics, [&](const fs::path& directory) {
-        cadre::save_state(directory / "model.pt", model.module(), optimizer, epoch);
-      });
-    }
+    train::report(metrics, [&](const fs::path& directory) {  // the files of all ranks are one checkpoint
+      cadre::save_dict(directory / random_file, {{"random", cadre::RandomStates()}});
+      if (rank != 0) return;
+      cadre::save_dict(directory / "model.pt", {{"model", model.module()},
+                                                {"optimizer", optimizer},
+                                                {"scheduler", scheduler},
+                                                {"loader", loader},
+                                                {"epoch", epoch}});
+    });
   }
   return last_loss;
 }
 
 double train_fashion_mnist(const Config& config) {
-  return config.get<std::string>("model") == "resnet18" ? train_net<ResNet18>(config) : train_net<ConvNet>(config);
+  torch::manual_seed(config.get<std::uint64_t>("seed"));
+  if (config.get<std::string>("model") == "resnet18") return train_net(ResNet18(), config);
+  return train_net(ConvNet(/*dropout=*/0.1), config);
 }
 
 train::Trainer make_trainer(const TrainingFlags& flags) {

@@ -45,6 +45,9 @@ class Checkpoint {
   /// Makes a checkpoint of a directory that Cadre made: it is moved when it is reported. Until then it is removed with
   /// the last copy of this checkpoint.
   static Checkpoint from_directory(CheckpointDirectory&& directory);
+  /// Makes the checkpoint that a config names; config.get<Checkpoint>("from") calls it. Throws InvalidArgument if the
+  /// reference is to something else.
+  static Checkpoint from_reference(const Reference& reference);
 
   /// Read access to the files. Committed checkpoints never change; Cadre does not delete the checkpoint that a running
   /// trial was started from.
@@ -86,7 +89,9 @@ class Checkpoint {
   std::shared_ptr<CheckpointDirectory> owned_;  // set while this is a directory of Cadre's that has not been reported
 };
 
-/// Converts a checkpoint to a value of a config: the worker that reads it gets the directory's path.
+/// Converts a checkpoint to a value of a config, which carries the directory's absolute path: {"from", checkpoint} in a
+/// config is config.get<Checkpoint>("from") in the workers. It must be there when a Tuner or Trainer is made, and as
+/// long as trials may begin; on a cluster, where the workers' nodes see it, or in an object storage.
 Reference to_reference(const Checkpoint& checkpoint);
 
 /// A function that fills a directory, which is empty, with a checkpoint's files.

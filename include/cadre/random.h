@@ -37,12 +37,17 @@ class Random {
   base::RandomStream* stream_;
 };
 
-/// The random numbers of one trial for a searcher or a scheduler of the program: the same for the same seed, trial and
-/// use, and independent of all that Cadre draws.
+/// The random numbers of one trial for a searcher or a scheduler of the program, or of one example of a dataset: the
+/// same for the same seed, trial and use, and independent of all that Cadre draws.
 class KeyedRandom {
  public:
   /// Begins the stream; `use` tells apart what one trial needs random numbers for, from 0 to 2^24 - 1.
   KeyedRandom(std::uint64_t seed, std::uint32_t trial, std::uint32_t use = 0);
+  /// Begins a stream of another kind: the numbers by which one example of a dataset is changed in one epoch, as a
+  /// DataLoader passes them to transforms. `layer` tells apart transforms of one another's results. Throws
+  /// InvalidArgument from 2^24 epochs, 2^40 examples or 2^8 layers on.
+  static KeyedRandom of_example(std::uint64_t seed, std::uint64_t epoch, std::uint64_t example,
+                                std::uint32_t layer = 0);
   ~KeyedRandom();
   KeyedRandom(const KeyedRandom&) = delete;
   KeyedRandom& operator=(const KeyedRandom&) = delete;
@@ -51,6 +56,8 @@ class KeyedRandom {
   Random* operator->() { return &random_; }  ///< returns the numbers
 
  private:
+  explicit KeyedRandom(const base::RandomStream& stream);
+
   std::unique_ptr<base::RandomStream> stream_;
   Random random_;
 };

@@ -45,11 +45,16 @@ template <class T>
 concept Referable = requires(const T& t) {
   { to_reference(t) } -> std::same_as<Reference>;
 };
+// A class that a reference is read as, such as Checkpoint.
+template <class T>
+concept MadeOfReference = requires(const Reference& reference) {
+  { T::from_reference(reference) } -> std::same_as<T>;
+};
 // Accepts the types that Value::get returns.
 template <class T>
 inline constexpr bool is_gettable =
     std::same_as<T, bool> || SignedInteger<T> || UnsignedInteger<T> || std::floating_point<T> ||
-    std::same_as<T, std::string> || std::same_as<T, Value> || std::same_as<T, Reference>;
+    std::same_as<T, std::string> || std::same_as<T, Value> || std::same_as<T, Reference> || MadeOfReference<T>;
 template <class T>
 inline constexpr bool is_gettable<std::vector<T>> = is_gettable<T>;
 template <>
@@ -147,9 +152,9 @@ class Value {
   bool is_list() const { return std::holds_alternative<std::shared_ptr<const List>>(data_); }  ///< true for lists
   bool is_dict() const { return std::holds_alternative<std::shared_ptr<const Dict>>(data_); }  ///< true for dicts
 
-  /// Returns the value as a T: bool, any integer type, float, double, std::string, List, Dict, Reference, Value or a
-  /// std::vector of these. An integer is also a double; there are no other conversions. Throws InvalidArgument that
-  /// shows the value and the requested type, also if an integer does not fit T.
+  /// Returns the value as a T: bool, any integer type, float, double, std::string, List, Dict, Checkpoint, Reference,
+  /// Value or a std::vector of these. An integer is also a double; there are no other conversions. Throws
+  /// InvalidArgument that shows the value and the requested type, also if an integer does not fit T.
   template <class T>
   T get() const;
 
@@ -274,7 +279,7 @@ class Record {
   T get(std::string_view key) const {
     static_assert(detail::is_gettable<T>,
                   "a value is read as a bool, integer, float, double, std::string, std::vector of these, cadre::Dict, "
-                  "cadre::List or cadre::Value");
+                  "cadre::List, cadre::Checkpoint or cadre::Value");
     return get_as<T>(key, at(key));
   }
   /// Does the same, but returns `fallback` if there is no such key. A value of another type is still an error.
@@ -330,7 +335,7 @@ template <class T>
 T Value::get() const {
   static_assert(detail::is_gettable<T>,
                 "a value is read as a bool, integer, float, double, std::string, std::vector of these, cadre::Dict, "
-                "cadre::List or cadre::Value");
+                "cadre::List, cadre::Checkpoint or cadre::Value");
   if constexpr (std::same_as<T, Value>) {
     return *this;
   } else if constexpr (std::same_as<T, bool>) {
@@ -347,6 +352,8 @@ T Value::get() const {
     return as_string();
   } else if constexpr (std::same_as<T, Reference>) {
     return as_reference();
+  } else if constexpr (detail::MadeOfReference<T>) {
+    return T::from_reference(as_reference());
   } else if constexpr (std::same_as<T, List>) {
     return items();
   } else if constexpr (std::same_as<T, Dict>) {

@@ -81,6 +81,10 @@ void find_library_threads() {
   setters() = {.changes_of_libraries = changes, .functions = std::move(functions)};
 }
 
+void set_openmp_threads(int threads) {
+  if (const SetThreads set = function_of(RTLD_DEFAULT, "omp_set_num_threads")) set(threads);
+}
+
 void set_library_threads(int threads) {
   find_library_threads();
   for (const SetThreads set : setters().functions) set(threads);

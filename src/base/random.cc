@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <string>
 
+#include "cadre/error.h"
 #include "cadre/random.h"
 
 namespace cadre::base {
@@ -54,6 +56,18 @@ Random::result_type Random::operator()() { return stream_->bits(); }
 KeyedRandom::KeyedRandom(std::uint64_t seed, std::uint32_t trial, std::uint32_t use)
     : stream_(std::make_unique<base::RandomStream>(seed, trial, base::Purpose::own, std::uint64_t{use} << 40)),
       random_(*stream_) {}
+KeyedRandom::KeyedRandom(const base::RandomStream& stream)
+    : stream_(std::make_unique<base::RandomStream>(stream)), random_(*stream_) {}
+
+KeyedRandom KeyedRandom::of_example(std::uint64_t seed, std::uint64_t epoch, std::uint64_t example,
+                                    std::uint32_t layer) {
+  if (epoch >> 24 != 0 || example >> 40 != 0 || layer >> 8 != 0)
+    throw InvalidArgument("there are no random numbers for example " + std::to_string(example) + " in epoch " +
+                          std::to_string(epoch) + ", layer " + std::to_string(layer));
+  const std::uint64_t index = epoch << 40 | example >> 32 << 32 | std::uint64_t{layer} << 24;
+  return KeyedRandom(base::RandomStream(seed, static_cast<std::uint32_t>(example), base::Purpose::augmentation, index));
+}
+
 KeyedRandom::~KeyedRandom() = default;
 
 }  // namespace cadre

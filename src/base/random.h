@@ -27,6 +27,7 @@ enum class Purpose : std::uint32_t {
   suggestion = 10,            // a searcher's suggestion
   own = 11,                   // searchers and schedulers of programs
   regret_bound = 12,          // points at which a regret bound is looked for
+  augmentation = 13,          // changes of a dataset's examples
 };
 
 // The random numbers of one trial for one purpose. A value: copying it copies its position.

@@ -10,6 +10,8 @@
 #include "base/directory.h"
 #include "base/inner_path.h"
 #include "cadre/error.h"
+#include "storage/remote_directory.h"
+#include "store/checkpoint_access.h"
 #include "store/held_objects.h"
 #include "store/object_files.h"
 
@@ -19,14 +21,28 @@ namespace {
 
 std::string join(const std::string& place, const std::string& key) { return place.empty() ? key : place + "/" + key; }
 
-void add_uses(const Value& value, const std::string& place, std::vector<ObjectUse>& uses) {
+// Adds the references of a kind in a value.
+void add_uses(const Value& value, std::string_view kind, const std::string& place, std::vector<ObjectUse>& uses) {
   if (const auto* reference = std::get_if<Reference>(&value.data())) {
-    if (reference->kind == store::kObjectKind) uses.push_back({place, reference->id});
+    if (reference->kind == kind) uses.push_back({place, reference->id});
   } else if (value.is_list()) {
     for (std::size_t i = 0; i < value.items().size(); ++i)
-      add_uses(value.items()[i], join(place, fmt::to_string(i)), uses);
+      add_uses(value.items()[i], kind, join(place, fmt::to_string(i)), uses);
   } else if (value.is_dict()) {
-    for (const auto& [key, entry] : value.dict()) add_uses(entry, join(place, key), uses);
+    for (const auto& [key, entry] : value.dict()) add_uses(entry, kind, join(place, key), uses);
+  }
+}
+
+// Returns why a checkpoint cannot be read; empty if it can.
+std::string fault_of_checkpoint(const fs::path& directory) {
+  try {
+    const fs::path files = storage::directory_with_files(directory);
+    std::error_code unusable;
+    if (files.empty() || fs::is_directory(files, unusable)) return "";
+    return "there is no checkpoint " + files.string() +
+           (fs::exists(files, unusable) ? ": it is no directory" : ": no such directory");
+  } catch (const StorageError& error) {
+    return error.what();
   }
 }
 
@@ -40,7 +56,7 @@ std::set<std::string> ids_of(std::span<const ObjectUse> uses) {
 
 std::vector<ObjectUse> object_uses(const Value& value, const std::string& place) {
   std::vector<ObjectUse> uses;
-  add_uses(value, place, uses);
+  add_uses(value, store::kObjectKind, place, uses);
   return uses;
 }
 
@@ -112,6 +128,17 @@ void delete_other_objects(const fs::path& directory, std::span<const ObjectUse> 
     }
   }
   fs::remove(objects, unreadable);  // if it is empty
+}
+
+std::vector<MissingCheckpoint> missing_checkpoints(const Value& value) {
+  std::vector<ObjectUse> uses;
+  add_uses(value, CheckpointAccess::kReferenceKind, "", uses);
+  std::vector<MissingCheckpoint> missing;
+  for (const auto& [place, directory] : uses) {
+    if (std::string fault = fault_of_checkpoint(directory); !fault.empty())
+      missing.push_back({place, std::move(fault)});
+  }
+  return missing;
 }
 
 }  // namespace cadre::control

@@ -1,4 +1,5 @@
-// The objects that the options of an experiment or a training run refer to, and their files.
+// The objects that the options of an experiment or a training run refer to, and their files; and the checkpoints that
+// they refer to.
 #pragma once
 
 #include <filesystem>
@@ -36,5 +37,14 @@ void require_objects(const std::filesystem::path& directory, std::span<const Obj
 // Deletes the files of all other objects, and files left by a killed process; files of objects that this process holds
 // are deleted with their last handle.
 void delete_other_objects(const std::filesystem::path& directory, std::span<const ObjectUse> uses);
+
+// A reference to a checkpoint that cannot be read: its place in the options, as above, and what is wrong.
+struct MissingCheckpoint {
+  std::string place;
+  std::string fault;
+};
+
+// Returns all of them in a value, in order. Those in an object storage count as there.
+std::vector<MissingCheckpoint> missing_checkpoints(const Value& value);
 
 }  // namespace cadre::control

@@ -74,6 +74,13 @@ void Checkpoint::to_directory(const fs::path& target) const {
   base::copy_tree(here, target);
 }
 
-Reference to_reference(const Checkpoint& checkpoint) { return {"checkpoint", checkpoint.path().string()}; }
+Checkpoint Checkpoint::from_reference(const Reference& reference) {
+  if (reference.kind == CheckpointAccess::kReferenceKind) return from_directory(reference.id);
+  throw InvalidArgument(to_json(reference) + " is a reference to another kind of thing than a checkpoint");
+}
+
+Reference to_reference(const Checkpoint& checkpoint) {
+  return {CheckpointAccess::kReferenceKind, fs::absolute(checkpoint.path()).string()};
+}
 
 }  // namespace cadre

@@ -10,6 +10,8 @@ namespace cadre {
 
 class CheckpointAccess {
  public:
+  static constexpr const char* kReferenceKind = "checkpoint";
+
   // Returns the directory of a checkpoint that Cadre owns and that was not reported yet; nullptr for any other.
   static CheckpointDirectory* unreported(const Checkpoint& checkpoint) {
     return checkpoint.owned_ && !checkpoint.owned_->path().empty() ? checkpoint.owned_.get() : nullptr;

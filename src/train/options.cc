@@ -195,6 +195,7 @@ void check_objects(const Dict& description, Faults& faults) {
   for (const auto& [place, id] : control::object_uses(description))
     faults.unless(store::find_held_object(id).has_value() || is_of_parent(id), place,
                   "the object " + id + " is gone: no ObjectRef names it. Keep what cadre::put returned until fit()");
+  for (const auto& [place, fault] : control::missing_checkpoints(description)) faults.unless(false, place, fault);
 }
 
 // Adds faults for keys that the training function's struct has no member for, and for values that it refuses.

@@ -30,6 +30,7 @@ void check_objects(const Dict& description, Faults& faults) {
                             "is made");
     }
   }
+  for (const auto& [place, fault] : control::missing_checkpoints(description)) faults.add(place, fault);
 }
 
 }  // namespace cadre::tune

@@ -4,6 +4,7 @@ picture that other programs open, and an experiment that can be continued."""
 import json
 import os
 import pathlib
+import random
 import re
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import time
 import unittest
 import xml.etree.ElementTree
 
+import killed_programs
 import torch
 from PIL import Image
 from torch import nn
@@ -75,20 +77,20 @@ class DcganMnistTest(unittest.TestCase):
         checkpoints = sorted(self.experiment.glob("*/checkpoint_*"))
         self.assertEqual(len(checkpoints), 2)
         for checkpoint in checkpoints:
-            for name, network in [("generator", generator()), ("discriminator", discriminator())]:
-                state = torch.load(checkpoint / f"{name}.pt", weights_only=True)
-                network.load_state_dict(state["model"])
+            state = torch.load(checkpoint / "state.pt", weights_only=True)
+            for letter, network in [("G", generator()), ("D", discriminator())]:
+                network.load_state_dict(state[f"net{letter}"])
                 optimizer = torch.optim.Adam(network.parameters(), betas=(0.1, 0.1))
-                optimizer.load_state_dict(state["optimizer"])
+                optimizer.load_state_dict(state[f"optim{letter}"])
                 self.assertEqual(optimizer.param_groups[0]["betas"], (0.5, 0.999))
-                self.assertEqual(state["step"], 5)
+            self.assertEqual(state["step"], 5)
 
     def test_the_learning_rates_of_the_config_are_used_from_the_first_step(self):
         for trial in self.experiment.glob("*/params.json"):
             config = json.loads(trial.read_text())
-            for name, key in [("generator", "netG_lr"), ("discriminator", "netD_lr")]:
-                state = torch.load(trial.parent / "checkpoint_000000" / f"{name}.pt", weights_only=True)
-                self.assertEqual(state["optimizer"]["param_groups"][0]["lr"], config[key])
+            state = torch.load(trial.parent / "checkpoint_000000" / "state.pt", weights_only=True)
+            for letter, key in [("G", "netG_lr"), ("D", "netD_lr")]:
+                self.assertEqual(state[f"optim{letter}"]["param_groups"][0]["lr"], config[key])
                 self.assertIn(config[key], [0.0001, 0.0002, 0.0005])
 
     def test_the_digits_are_a_picture_of_eight_by_eight_tiles(self):
@@ -143,6 +145,31 @@ class DcganMnistRestoreTest(unittest.TestCase):
             for trial in experiment.glob("*/result.json"):
                 rows = [json.loads(line) for line in trial.read_text().splitlines()]
                 self.assertEqual(rows[-1]["training_iteration"], 20)
+
+    def test_an_experiment_that_is_killed_again_and_again_comes_to_the_same_networks(self):
+        print("CADRE_SEED", killed_programs.SEED)
+        trials, iterations = 2, 12
+        draw = random.Random(killed_programs.SEED)
+        with tempfile.TemporaryDirectory() as storage:
+            undisturbed, killed = (pathlib.Path(storage, name) for name in ("undisturbed", "killed"))
+
+            def start(experiment, is_there=False):
+                return killed_programs.start(
+                    *command(storage, "--synch", "--num-samples", trials, "--max-iterations", iterations, "--seed", 3,
+                             "--name", experiment.name, *["--restore"] * is_there))
+            killed_programs.finish(start(undisturbed))
+            kills = killed_programs.kill_at(draw.sample(range(1, trials * iterations), 4), lambda is_there: start(killed, is_there),
+                                            lambda: killed_programs.lines_of(killed.glob("*/result.json")))
+            self.assertGreater(kills, 1)
+            self.assertGreater((undisturbed / "pbt_global.txt").read_text().count("\n"), 0)
+            states = {experiment: {(trial.parent.name, state["step"]): state
+                                   for trial in experiment.glob("*/checkpoint_*")
+                                   for state in [torch.load(trial / "state.pt", weights_only=True)]}
+                      for experiment in (undisturbed, killed)}
+            last = [key for key in states[undisturbed] if key[1] == iterations]
+            self.assertEqual(len(last), trials)
+            for key in last:
+                self.assertEqual(killed_programs.differences(states[killed][key], states[undisturbed][key]), [], key)
 
 
 if __name__ == "__main__":

@@ -4,14 +4,14 @@ saved, and its networks and Python's read each other's parameters."""
 import json
 import os
 import pathlib
+import random
 import re
-import signal
 import sqlite3
 import subprocess
 import tempfile
-import time
 import unittest
 
+import killed_programs
 import torch
 from torch import nn
 
@@ -82,7 +82,7 @@ class FashionMnistTrainTest(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.path.glob("checkpoint_*")),
                          ["checkpoint_000000", "checkpoint_000001"])
         self.assertEqual(sorted(path.name for path in self.path.glob("rank_*")), ["rank_0", "rank_1"])
-        self.assertEqual(load(self.path / "checkpoint_000001")["step"], 2)
+        self.assertEqual(load(self.path / "checkpoint_000001")["epoch"], 2)
 
     def test_it_learns(self):
         losses = [float(loss) for loss in re.findall(r"loss=([\d.]+)", self.done.stdout)]
@@ -150,34 +150,46 @@ class ResNetTest(unittest.TestCase):
 
 
 class InterruptionTest(unittest.TestCase):
-    FLAGS = ("--model", "convnet", "--epochs", "6", "--max-images", "1024")
+    """Dropout, random changes of the images, a schedule and the order of the data go on where they were."""
 
-    def test_a_killed_program_and_a_killed_rank_lead_to_the_same_parameters(self):
+    EPOCHS = 8
+    FLAGS = ("--model", "convnet", "--epochs", EPOCHS, "--max-images", "1024")
+
+    def test_a_run_that_is_killed_again_and_again_comes_to_the_same_parameters(self):
+        print("CADRE_SEED", killed_programs.SEED)
+        draw = random.Random(killed_programs.SEED)
         with tempfile.TemporaryDirectory() as storage:
-            storage = pathlib.Path(storage)
-            undisturbed = run(storage, *self.FLAGS, "--name", "undisturbed")
-            self.assertEqual(undisturbed.returncode, 0, undisturbed.stdout + undisturbed.stderr)
+            undisturbed, killed = (pathlib.Path(storage, name) for name in ("undisturbed", "killed"))
 
-            path = storage / "killed"
-            process = subprocess.Popen(command(storage, *self.FLAGS, "--name", "killed"), stdout=subprocess.PIPE,
-                                       stderr=subprocess.PIPE, text=True)
-            while process.poll() is None and not list(path.glob("checkpoint_*1")):
-                time.sleep(0.002)
-            process.send_signal(signal.SIGKILL)
-            process.communicate(timeout=60)
-            restored = run(storage, "--name", "killed", "--restore")
-            self.assertEqual(restored.returncode, 0, restored.stdout + restored.stderr)
+            def start(run, is_there=False):
+                return killed_programs.start("fashion_mnist_train", "--storage-path", storage, *self.FLAGS, "--name", run.name,
+                                             *["--restore"] * is_there)
 
-            expected = load(storage / "undisturbed/checkpoint_000005")
-            last = sorted(path.glob("checkpoint_*"))[-1]
-            found = load(last)
-            self.assertEqual(found["step"], 6)
-            for name, parameter in expected["model"].items():
-                self.assertTrue(torch.equal(parameter, found["model"][name]), name)
-            with sqlite3.connect(path / "experiment.db") as store:
+            def begun_checkpoints():  # also those that only some ranks have written
+                return len(list(killed.glob("checkpoint_*"))) + len(list(killed.glob(".*checkpoint*")))
+            killed_programs.finish(start(undisturbed))
+            kills = killed_programs.kill_at(draw.sample(range(1, self.EPOCHS), 4), lambda is_there: start(killed, is_there),
+                                            begun_checkpoints)
+            self.assertGreater(kills, 1)
+
+            for name in ("model.pt", "random_0.pt", "random_1.pt"):
+                expected, got = (torch.load(sorted(run.glob("checkpoint_*"))[-1] / name, weights_only=True)
+                                 for run in (undisturbed, killed))
+                self.assertEqual(killed_programs.differences(got, expected), [], name)
+                if name == "model.pt":
+                    self.assertEqual(got["epoch"], self.EPOCHS)
+                    self.assertEqual((got["loader"], got["scheduler"]), (expected["loader"], expected["scheduler"]))
+            with sqlite3.connect(killed / "experiment.db") as store:
                 rows = [json.loads(row[0]) for row in
                         store.execute("SELECT metrics FROM results WHERE repeated = 0 ORDER BY sequence")]
-            self.assertEqual([row["epoch"] for row in rows], [1, 2, 3, 4, 5, 6])
+            self.assertEqual([row["epoch"] for row in rows], list(range(1, self.EPOCHS + 1)))
+
+    def test_the_random_states_count(self):
+        with tempfile.TemporaryDirectory() as storage:
+            killed_programs.finish(killed_programs.start("fashion_mnist_train", "--storage-path", storage, "--smoke-test"))
+            path = pathlib.Path(storage, "fashion_mnist_train/checkpoint_000001")
+            states = [torch.load(path / f"random_{rank}.pt", weights_only=True)["random"]["cpu"] for rank in (0, 1)]
+            self.assertFalse(torch.equal(*states), "each rank has a generator of its own")
 
 
 if __name__ == "__main__":

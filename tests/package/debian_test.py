@@ -13,6 +13,7 @@ FILES = {  # a file that each package must have
 }
 if TORCH_ROOT:
     FILES["libcadre-torch-dev"] = "usr/include/cadre/torch.h"
+    FILES["libcadre-vision-dev"] = "usr/include/cadre/vision.h"
 if ARROW_ROOT:
     FILES["libcadre-storage-dev"] = "usr/lib/cadre/libcadre_object_storage.so"
     FILES["libcadre-data-dev"] = "usr/include/cadre/data.h"
@@ -22,6 +23,7 @@ if TORCH_ROOT and ARROW_ROOT:
 DEPENDS = {
     "libcadre-dev": {"libcapnp-dev", "libfmt-dev", "libnlopt-dev", "libsqlite3-dev", "libxxhash-dev"},
     "libcadre-torch-dev": {"libcadre-dev", "zlib1g-dev"},
+    "libcadre-vision-dev": {"libcadre-torch-dev"},
     "libcadre-storage-dev": {"libcadre-dev", "libcurl4", "libssl3"},
     "libcadre-data-dev": {"libcadre-dev"},
     "libcadre-data-torch-dev": {"libcadre-data-dev", "libcadre-torch-dev"},

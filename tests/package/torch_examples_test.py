@@ -17,7 +17,7 @@ if ARROW_ROOT:
 
 
 class TorchExamplesTest(InstallationTest):
-    components = ("tune", "torch", "doc") + (("storage", "data", "data_torch") if ARROW_ROOT else ())
+    components = ("tune", "torch", "vision", "doc") + (("storage", "data", "data_torch") if ARROW_ROOT else ())
 
     def build_examples(self, compiler, standard, programs):
         """Builds the programs in a copy of the installed folder; returns the folder with the programs."""

@@ -369,6 +369,20 @@ TEST(Options, AnObjectThatNobodyHoldsIsNamed) {
   EXPECT_THAT(change({"object", "no id"}), HasSubstr("names no object"));
 }
 
+TEST(Options, ACheckpointThatIsNotThereIsNamed) {
+  const auto change = [](const std::filesystem::path& directory) {
+    return fault_after([&](TunerOptions& options, auto&) {
+      options.param_space.emplace_back("from", choice({Checkpoint::from_directory(directory), 1}));
+    });
+  };
+  const test_support::TemporaryDirectory directory;
+  std::filesystem::create_directory(directory / "there");
+  EXPECT_EQ(change(directory / "there"), "");
+  EXPECT_THAT(change(directory / "gone"), AllOf(HasSubstr("param_space/from/options/0/value: there is no checkpoint " +
+                                                          (directory / "gone").string()),
+                                                HasSubstr("no such directory")));
+}
+
 TEST(Options, WhatTheStoreWouldNotGiveBackIsNamed) {
   const auto fault = [](Value constant) {
     return fault_after([&](auto& options, auto&) { options.param_space = {{"lr", 1}, {"model", {{"x", constant}}}}; });

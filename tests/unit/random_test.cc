@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <set>
 #include <vector>
+
+#include "cadre/error.h"
+#include "cadre/random.h"
 
 namespace cadre::base {
 namespace {
@@ -57,6 +61,23 @@ TEST(RandomStream, BelowReachesEveryNumberAboutEquallyOften) {
   std::vector<int> counts(7);
   for (int i = 0; i < 70'000; ++i) ++counts[stream.below(7)];
   for (const int count : counts) EXPECT_NEAR(count, 10'000, 500);
+}
+
+TEST(KeyedRandom, EachExampleHasNumbersOfItsOwnInEachEpochAndLayer) {
+  std::set<std::uint64_t> first_numbers;
+  const std::vector<std::uint64_t> examples{0, 1, std::uint64_t{1} << 32, (std::uint64_t{1} << 40) - 1};
+  for (const std::uint64_t seed : {0, 1})
+    for (const std::uint64_t epoch : {0, 1, (1 << 24) - 1})
+      for (const std::uint64_t example : examples)
+        for (const std::uint32_t layer : {0, 1, 255}) {
+          first_numbers.insert((*KeyedRandom::of_example(seed, epoch, example, layer))());
+          EXPECT_EQ((*KeyedRandom::of_example(seed, epoch, example, layer))(),
+                    (*KeyedRandom::of_example(seed, epoch, example, layer))());
+        }
+  EXPECT_EQ(first_numbers.size(), 2u * 3 * 4 * 3);
+  EXPECT_THROW(KeyedRandom::of_example(0, 1 << 24, 0), InvalidArgument);
+  EXPECT_THROW(KeyedRandom::of_example(0, 0, std::uint64_t{1} << 40), InvalidArgument);
+  EXPECT_THROW(KeyedRandom::of_example(0, 0, 0, 256), InvalidArgument);
 }
 
 }  // namespace

@@ -37,6 +37,15 @@
 
 namespace cadre {
 
+namespace detail {
+// An object with a state of values.
+template <class T>
+concept HasState = requires(const T& saved, T& loaded, const Dict& state) {
+  { saved.state_dict() } -> std::same_as<Dict>;
+  loaded.load_state_dict(state);
+};
+}  // namespace detail
+
 /// Stands for the states of libtorch's default generators, of the CPU and of all GPUs that the program sees: with them
 /// a run with dropout or augmentation goes on as if it had not been interrupted. In the file it is {"cpu": state,
 /// "cuda": [state of each]}, as get_rng_state() of Python's torch and torch.cuda have them.
@@ -58,9 +67,12 @@ class SavedItem {
   SavedItem(const optim::ReduceLROnPlateau& scheduler) : data_(&scheduler) {}  ///< its state_dict
   SavedItem(const AveragedWeights& averages) : data_(&averages) {}  ///< the state_dict of Python's AveragedModel
   SavedItem(const GradScaler& scaler) : data_(&scaler) {}           ///< its state_dict
-  SavedItem(torch::Tensor tensor) : data_(std::move(tensor)) {}     ///< without its gradient
-  SavedItem(RandomStates) : data_(RandomStates()) {}                ///< as they are when it is written
-  SavedItem(SavedItems items) : data_(std::move(items)) {}          ///< a dictionary of them
+  /// What else has a state, such as a data loader: what state_dict() returns, now.
+  template <detail::HasState T>
+  SavedItem(const T& object) : data_(Value(object.state_dict())) {}
+  SavedItem(torch::Tensor tensor) : data_(std::move(tensor)) {}  ///< without its gradient
+  SavedItem(RandomStates) : data_(RandomStates()) {}             ///< as they are when it is written
+  SavedItem(SavedItems items) : data_(std::move(items)) {}       ///< a dictionary of them
   /// Numbers, text, lists and dictionaries.
   template <class T>
     requires(std::convertible_to<const T&, Value> && !std::convertible_to<const T&, torch::Tensor>)
@@ -100,6 +112,18 @@ class LoadedItem {
   LoadedItem(optim::ReduceLROnPlateau& scheduler) : data_(&scheduler) {}  ///< its state, with its options
   LoadedItem(AveragedWeights& averages) : data_(&averages) {}             ///< its averages, and the number of updates
   LoadedItem(GradScaler& scaler) : data_(&scaler) {}                      ///< its state, with its options
+  /// What else has a state, such as a data loader: load_state_dict() gets the entry. If it refuses that, all objects
+  /// are unchanged where it has a prepare(), as those of Cadre have, and otherwise those whose names come after its
+  /// own.
+  template <detail::HasState T>
+  LoadedItem(T& object)
+      : data_(Setter([&object](const Value& value) -> std::function<void()> {
+          if constexpr (requires { object.prepare(value.dict()); }) {
+            return object.prepare(value.dict());
+          } else {
+            return [&object, value] { object.load_state_dict(value.dict()); };
+          }
+        })) {}
   /// A tensor that is defined must have the file's shape and gets its values; another one becomes the file's, on the
   /// CPU.
   LoadedItem(torch::Tensor& tensor) : data_(&tensor) {}

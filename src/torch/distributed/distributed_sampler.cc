@@ -8,12 +8,10 @@
 
 #include "cadre/error.h"
 #include "torch/distributed/group.h"
+#include "torch/distributed/shares.h"
 #include "torch/faults.h"
 
-namespace cadre::train {
-namespace {
-
-constexpr const char* what = "DistributedSampler";
+namespace cadre::distributed {
 
 std::vector<std::size_t> permutation(std::size_t size, std::uint64_t seed) {
   const torch::Tensor order =
@@ -21,6 +19,31 @@ std::vector<std::size_t> permutation(std::size_t size, std::uint64_t seed) {
   const auto* const begin = static_cast<const std::int64_t*>(order.const_data_ptr());
   return {begin, begin + size};
 }
+
+std::vector<std::size_t> in_order(std::size_t size) {
+  std::vector<std::size_t> all(size);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+std::size_t share_of(std::size_t count, std::size_t world_size, std::size_t rank, train::Remainder remainder) {
+  switch (remainder) {
+    case train::Remainder::pad:
+      return (count + world_size - 1) / world_size;
+    case train::Remainder::drop:
+      return count / world_size;
+    case train::Remainder::keep:
+      return count / world_size + (rank < count % world_size ? 1 : 0);
+  }
+  throw InvalidArgument("there is no such remainder");
+}
+
+}  // namespace cadre::distributed
+
+namespace cadre::train {
+namespace {
+
+constexpr const char* what = "DistributedSampler";
 
 torch::Tensor read_number(torch::serialize::InputArchive& archive, const char* name) {
   torch::Tensor number;
@@ -50,29 +73,12 @@ DistributedSampler::DistributedSampler(std::size_t size, const DistributedSample
   rank_ = static_cast<std::size_t>(rank);
 }
 
-std::size_t DistributedSampler::share() const {
-  switch (remainder_) {
-    case Remainder::pad:
-      return (size_ + world_size_ - 1) / world_size_;
-    case Remainder::drop:
-      return size_ / world_size_;
-    case Remainder::keep:
-      return size_ / world_size_ + (rank_ < size_ % world_size_ ? 1 : 0);
-  }
-  throw InvalidArgument(std::string(what) + ": there is no such remainder");
-}
+std::size_t DistributedSampler::share() const { return distributed::share_of(size_, world_size_, rank_, remainder_); }
 
 std::vector<std::size_t> DistributedSampler::indices() const {
-  std::vector<std::size_t> all(size_);
-  if (shuffle_) {
-    all = permutation(size_, seed_ + *epoch_);
-  } else {
-    std::iota(all.begin(), all.end(), std::size_t{0});
-  }
-  std::vector<std::size_t> own(share());
-  // Padding repeats the whole order as often as needed.
-  for (std::size_t i = 0; i < own.size(); ++i) own[i] = all[(rank_ + i * world_size_) % size_];
-  return own;
+  const std::vector<std::size_t> all =
+      shuffle_ ? distributed::permutation(size_, seed_ + *epoch_) : distributed::in_order(size_);
+  return distributed::share_of(std::span(all), 0, world_size_, rank_, remainder_);
 }
 
 void DistributedSampler::reset(std::optional<std::size_t> new_size) {
