@@ -69,8 +69,8 @@ if(CADRE_TORCH)
     "images for training with libtorch for Cadre (development files)"
     "Changes images at random while they are read, as torchvision does.
 
-This package has the headers, the static library and the target cadre::vision of
-the CMake package cadre.")
+This package has the headers, the static library and the target
+cadre::vision of the CMake package cadre.")
 endif()
 
 if(CADRE_ARROW)

@@ -19,6 +19,7 @@ readonly numpy_requirement="numpy==2.4.6"  # tools/fetch_mnist.py
 readonly package_requirements="nanobind==3.1.0 cloudpickle==3.1.3"  # what builds the Python package, and what it needs
 readonly tests_requirements="tools/tests-requirements.txt"
 readonly azurite_version="3.37.0"
+readonly torchvision_version="0.28.0"
 readonly logs=".setup"
 readonly python=".venv/bin/python"
 
@@ -136,6 +137,15 @@ install_azurite() {
     .venv/bin/npm install --no-audit --no-fund --prefix .venv/azurite "azurite@$azurite_version"
 }
 
+# What changes of images are compared with, in .venv/torchvision: beside another build of torch than its own it cannot be
+# imported as a whole, and programs that find it among the packages import it.
+install_torchvision() {
+  [[ -n "$with_tests" && ! -d ".venv/torchvision/torchvision-$torchvision_version.dist-info" ]] || return 0
+  say "installing torchvision $torchvision_version into .venv/torchvision"
+  run_logged torchvision "install torchvision $torchvision_version" "$python" -m pip --disable-pip-version-check --no-input \
+    install --no-deps --upgrade --target .venv/torchvision "torchvision==$torchvision_version"
+}
+
 # A Slurm for tests of a cluster, in .setup/slurm: nothing of it is installed.
 install_slurm() { [[ -z "$with_tests" ]] || tools/install_slurm.sh "$logs/slurm"; }
 
@@ -154,6 +164,7 @@ remember_installation() {
 install_packages
 install_python_packages
 install_azurite
+install_torchvision
 install_slurm
 fetch_data
 remember_installation

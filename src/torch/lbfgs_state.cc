@@ -16,7 +16,7 @@ using State = torch::optim::LBFGSParamState;
 
 // Calls visit(name, reference) for each option, in the order of the Python class.
 template <class OptionsOrConst, class Visit>
-void visit_options(OptionsOrConst& options, const Visit& visit) {
+void visit_lbfgs_options(OptionsOrConst& options, const Visit& visit) {
   visit("lr", options.lr());
   visit("max_iter", options.max_iter());
   visit("max_eval", options.max_eval());
@@ -28,7 +28,7 @@ void visit_options(OptionsOrConst& options, const Visit& visit) {
 
 // Calls visit(name, reference) for each value of the state.
 template <class StateOrConst, class Visit>
-void visit_state(StateOrConst& state, const Visit& visit) {
+void visit_lbfgs_state(StateOrConst& state, const Visit& visit) {
   visit("func_evals", state.func_evals());
   visit("n_iter", state.n_iter());
   visit("al", state.al());
@@ -42,24 +42,24 @@ void visit_state(StateOrConst& state, const Visit& visit) {
   visit("prev_loss", state.prev_loss());
 }
 
-Value to_value(double number) { return number; }
-Value to_value(std::int64_t number) { return number; }
-Value to_value(const std::optional<std::int64_t>& number) { return number ? Value(*number) : Value(); }
-Value to_value(const std::optional<std::string>& text) { return text ? Value(*text) : Value(); }
-Value to_value(const torch::Tensor& tensor) { return tensor.defined() ? Value(tensor.detach()) : Value(); }
+Value lbfgs_value(double number) { return number; }
+Value lbfgs_value(std::int64_t number) { return number; }
+Value lbfgs_value(const std::optional<std::int64_t>& number) { return number ? Value(*number) : Value(); }
+Value lbfgs_value(const std::optional<std::string>& text) { return text ? Value(*text) : Value(); }
+Value lbfgs_value(const torch::Tensor& tensor) { return tensor.defined() ? Value(tensor.detach()) : Value(); }
 template <class Tensors>
 Value list_of(const Tensors& tensors) {
   std::vector<Value> items;
-  for (const torch::Tensor& tensor : tensors) items.push_back(to_value(tensor));
+  for (const torch::Tensor& tensor : tensors) items.push_back(lbfgs_value(tensor));
   return make_container(Container::Kind::list, std::move(items));
 }
-Value to_value(const std::deque<torch::Tensor>& tensors) { return list_of(tensors); }
-Value to_value(const std::optional<std::vector<torch::Tensor>>& tensors) {
+Value lbfgs_value(const std::deque<torch::Tensor>& tensors) { return list_of(tensors); }
+Value lbfgs_value(const std::optional<std::vector<torch::Tensor>>& tensors) {
   return tensors ? list_of(*tensors) : Value();
 }
 
 // Reads values; each read() returns false for a value of another type.
-struct Reader {
+struct LbfgsReader {
   const torch::Tensor& parameter;  // whose device and type tensors get
 
   static bool read(const Value& value, double& number) {
@@ -127,8 +127,8 @@ void check(const State& state, const Options& options, std::int64_t numbers, Fau
 Value lbfgs_state(const torch::optim::LBFGS& optimizer, const std::function<Dict(std::size_t group)>& more) {
   const torch::optim::OptimizerParamGroup& group = optimizer.param_groups().front();
   DictBuilder options;
-  visit_options(static_cast<const Options&>(group.options()),
-                [&](const char* name, const auto& value) { options.add(name, to_value(value)); });
+  visit_lbfgs_options(static_cast<const Options&>(group.options()),
+                      [&](const char* name, const auto& value) { options.add(name, lbfgs_value(value)); });
   for (const auto& [name, value] : more ? more(0) : Dict()) options.add(name, to_pt(value));
   std::vector<Value> ids;
   for (std::size_t i = 0; i < group.params().size(); ++i) ids.emplace_back(static_cast<std::int64_t>(i));
@@ -137,8 +137,8 @@ Value lbfgs_state(const torch::optim::LBFGS& optimizer, const std::function<Dict
   const auto found = optimizer.state().find(group.params().front().unsafeGetTensorImpl());
   if (found != optimizer.state().end() && static_cast<const State&>(*found->second).n_iter() > 0) {
     DictBuilder state;
-    visit_state(static_cast<const State&>(*found->second), [&](const char* name, const auto& value) {
-      if (Value converted = to_value(value); !converted.is_none()) state.add(name, std::move(converted));
+    visit_lbfgs_state(static_cast<const State&>(*found->second), [&](const char* name, const auto& value) {
+      if (Value converted = lbfgs_value(value); !converted.is_none()) state.add(name, std::move(converted));
     });
     states.add(std::int64_t{0}, state.take());
   }
@@ -159,10 +159,10 @@ OptimizerUpdate prepare_lbfgs_update(const torch::optim::LBFGS& optimizer, const
     faults.add("the optimizer's state has no dictionary \"state\" and list \"param_groups\" of one group");
     return update;
   }
-  const Reader reader{first};
+  const LbfgsReader reader{first};
   auto options = std::make_unique<Options>(static_cast<const Options&>(group.options()));
   const Value& saved_options = groups->list()->items.front();
-  visit_options(*options, [&](const char* name, auto& option) {
+  visit_lbfgs_options(*options, [&](const char* name, auto& option) {
     const Value* const value = saved_options.find(name);
     if (value == nullptr) {
       faults.add(std::string("LBFGS: the file has no option \"") + name + "\"; was it saved by another optimizer?");
@@ -175,7 +175,7 @@ OptimizerUpdate prepare_lbfgs_update(const torch::optim::LBFGS& optimizer, const
   auto state = std::make_unique<State>();
   if (!states->dict()->items.empty()) {
     const Value& saved = states->dict()->items.at(1);
-    visit_state(*state, [&](const char* name, auto& field) {
+    visit_lbfgs_state(*state, [&](const char* name, auto& field) {
       const Value* const value = saved.find(name);
       if (value != nullptr && !value->is_none() && !reader.read(*value, field))
         faults.add(std::string("LBFGS: \"") + name + "\" is " + value->kind_name());

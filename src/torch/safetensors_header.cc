@@ -18,7 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "such files are little-endian");
 
 constexpr const char* kMetadata = "__metadata__";
-constexpr std::size_t kLengthBytes = sizeof(std::uint64_t);
+constexpr std::size_t kLengthBytes = kSafetensorsLengthBytes;
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kLargestHeader = 100'000'000;  // the limit of other readers
 
@@ -49,7 +49,8 @@ std::optional<std::size_t> size_of(const std::vector<std::int64_t>& shape, std::
   return overflows ? std::nullopt : std::optional(size);
 }
 
-StoredTensor to_tensor(const std::string& name, const cadre::Value& value, std::size_t header_bytes) {
+StoredTensor to_tensor(const std::string& name, const cadre::Value& value, std::size_t header_bytes,
+                       Alignment alignment) {
   const Config entry(value);
   StoredTensor tensor{name, entry.get<std::string>("dtype"), entry.get<std::vector<std::int64_t>>("shape")};
   const auto offsets = entry.get<std::vector<std::uint64_t>>("data_offsets");
@@ -62,7 +63,8 @@ StoredTensor to_tensor(const std::string& name, const cadre::Value& value, std::
   tensor.size_bytes = offsets[1] - offsets[0];
   if (size_of(tensor.shape, element) != tensor.size_bytes)
     throw InvalidArgument("it has " + std::to_string(tensor.size_bytes) + " bytes, which is not what its shape needs");
-  if ((header_bytes + tensor.offset) % element != 0) throw InvalidArgument("its elements are not aligned");
+  if (alignment == Alignment::needed && (header_bytes + tensor.offset) % element != 0)
+    throw InvalidArgument("its elements are not aligned");
   return tensor;
 }
 
@@ -92,11 +94,12 @@ std::size_t element_bytes(std::string_view dtype) {
   return found == kElementBytes.end() ? 0 : found->second;
 }
 
-std::string make_safetensors_header(std::vector<StoredTensor>& tensors) {
+std::string make_safetensors_header(std::vector<StoredTensor>& tensors, const Dict& metadata) {
   std::ranges::stable_sort(tensors, std::ranges::greater(),
                            [](const StoredTensor& tensor) { return element_bytes(tensor.dtype); });
   std::size_t offset = 0;
   Dict entries;
+  if (!metadata.empty()) entries.emplace_back(kMetadata, metadata);
   for (StoredTensor& tensor : tensors) {
     if (tensor.name == kMetadata) throw InvalidArgument("a tensor must not be named " + tensor.name);
     tensor.offset = offset;
@@ -116,13 +119,18 @@ std::string make_safetensors_header(std::vector<StoredTensor>& tensors) {
   return header + json;
 }
 
-SafetensorsHeader read_safetensors_header(std::span<const std::byte> file, const std::string& source) {
+std::size_t safetensors_json_bytes(std::span<const std::byte> file_begin, std::uint64_t file_bytes,
+                                   const std::string& source) {
   std::uint64_t length = 0;
-  if (file.size() >= kLengthBytes) std::memcpy(&length, file.data(), kLengthBytes);
-  if (length == 0 || length > kLargestHeader || length > file.size() - kLengthBytes)
+  if (file_begin.size() >= kLengthBytes) std::memcpy(&length, file_begin.data(), kLengthBytes);
+  if (length == 0 || length > kLargestHeader || file_bytes < kLengthBytes || length > file_bytes - kLengthBytes)
     refuse(source, "it is no safetensors file, or is cut");
-  SafetensorsHeader header{.size_bytes = kLengthBytes + length};
-  const std::string_view json(reinterpret_cast<const char*>(file.data()) + kLengthBytes, length);
+  return static_cast<std::size_t>(length);
+}
+
+SafetensorsHeader parse_safetensors_header(std::string_view json, std::uint64_t file_bytes, Alignment alignment,
+                                           const std::string& source) {
+  SafetensorsHeader header{.size_bytes = kLengthBytes + json.size()};
   const cadre::Value content = base::parse_json(json, source);
   if (!content.is_dict()) refuse(source, "its header is no dictionary");
   std::set<std::string_view> names;
@@ -131,13 +139,19 @@ SafetensorsHeader read_safetensors_header(std::span<const std::byte> file, const
     if (!names.insert(name).second) refuse(source, tensor + " is there twice");
     if (name == kMetadata) continue;
     try {
-      header.tensors.push_back(to_tensor(name, entry, header.size_bytes));
+      header.tensors.push_back(to_tensor(name, entry, header.size_bytes, alignment));
     } catch (const Error& error) {
       refuse(source, tensor + ": " + error.what());
     }
   }
-  check_places(header.tensors, file.size() - header.size_bytes, source);
+  check_places(header.tensors, file_bytes - header.size_bytes, source);
   return header;
+}
+
+SafetensorsHeader read_safetensors_header(std::span<const std::byte> file, const std::string& source) {
+  const std::size_t length = safetensors_json_bytes(file, file.size(), source);
+  const std::string_view json(reinterpret_cast<const char*>(file.data()) + kLengthBytes, length);
+  return parse_safetensors_header(json, file.size(), Alignment::needed, source);
 }
 
 }  // namespace cadre::pt

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cadre/value.h"
+
 namespace cadre::pt {
 
 // A tensor's place in such a file.
@@ -32,8 +34,19 @@ std::size_t element_bytes(std::string_view dtype);
 
 // Returns the header's size, the header as JSON, and spaces up to a multiple of 64 bytes, where the tensors begin.
 // Sorts `tensors` by descending element size and sets their offsets without gaps, so that all elements are aligned.
-// Throws InvalidArgument for a reserved name or a header that is too large.
-std::string make_safetensors_header(std::vector<StoredTensor>& tensors);
+// `metadata` are texts by name. Throws InvalidArgument for a reserved name or a header that is too large.
+std::string make_safetensors_header(std::vector<StoredTensor>& tensors, const Dict& metadata = {});
+
+// Bytes before the JSON, which are its length.
+inline constexpr std::size_t kSafetensorsLengthBytes = 8;
+// Returns the length of the JSON of a file that begins with these. Throws StorageError if it is no such file.
+std::size_t safetensors_json_bytes(std::span<const std::byte> file_begin, std::uint64_t file_bytes,
+                                   const std::string& source);
+
+enum class Alignment { needed, any };
+// Parses the JSON; otherwise as below. Elements that lie at any place can be copied, but not used where they are.
+SafetensorsHeader parse_safetensors_header(std::string_view json, std::uint64_t file_bytes, Alignment alignment,
+                                           const std::string& source);
 
 // Parses the header of a complete file; `source` names it in messages. Throws StorageError that names the tensor if
 // the file is not a safetensors file, is truncated, or has elements that are not aligned, overlap or leave gaps.

@@ -32,7 +32,7 @@ def tensors_of_all_types():
     return tensors
 
 
-class TorchObjectTest(unittest.TestCase):
+class TensorsTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -46,6 +46,8 @@ class TorchObjectTest(unittest.TestCase):
             self.assertEqual(tensor.shape, actual[name].shape, name)
             self.assertTrue(torch.equal(tensor, actual[name]), name)
 
+
+class TorchObjectTest(TensorsTest):
     def test_python_reads_ours(self):
         tensors = tensors_of_all_types()
         torch.save({"model": tensors}, self.folder / "checkpoint.pt")

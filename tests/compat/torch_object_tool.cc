@@ -1,6 +1,7 @@
-// The C++ half of torch_object_test.py. `torch_object_tool put <checkpoint> <object>` puts the tensors of a checkpoint
-// as a module's state and writes the object's bytes; `torch_object_tool load <object> <checkpoint> <new checkpoint>`
-// loads the object into a module with the checkpoint's tensors and saves it as a new checkpoint.
+// The C++ half of torch_object_test.py and torch_safetensors_test.py. `torch_object_tool put <checkpoint> <object>`
+// puts the tensors of a checkpoint as a module's state and writes the object's bytes; `torch_object_tool load <object>
+// <checkpoint> <new checkpoint>` loads the object into a module with the checkpoint's tensors and saves it as a new
+// checkpoint. `write` and `read` do the same with files of safetensors.
 #include <iostream>
 #include <memory>
 #include <string>
@@ -8,6 +9,7 @@
 #include "base/file.h"
 #include "cadre/object.h"
 #include "cadre/torch.h"
+#include "cadre/torch/safetensors.h"
 #include "torch/pt_file.h"
 
 namespace {
@@ -37,6 +39,18 @@ int load(const std::string& file, const std::string& like, const std::string& ch
   return 0;
 }
 
+int write(const std::string& checkpoint, const std::string& file) {
+  cadre::save_safetensors(file, AnyTensors(checkpoint));
+  return 0;
+}
+
+int read(const std::string& file, const std::string& like, const std::string& checkpoint) {
+  AnyTensors tensors(like);
+  cadre::load_safetensors(file, tensors);
+  cadre::save_state(checkpoint, tensors);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -44,10 +58,13 @@ int main(int argc, char** argv) {
   try {
     if (command == "put" && argc == 4) return put(argv[2], argv[3]);
     if (command == "load" && argc == 5) return load(argv[2], argv[3], argv[4]);
+    if (command == "write" && argc == 4) return write(argv[2], argv[3]);
+    if (command == "read" && argc == 5) return read(argv[2], argv[3], argv[4]);
   } catch (const cadre::Error& error) {
     std::cerr << error.what() << "\n";
     return 1;
   }
-  std::cerr << "usage: torch_object_tool put <checkpoint> <object> | load <object> <checkpoint> <new checkpoint>\n";
+  std::cerr << "usage: torch_object_tool put|write <checkpoint> <object> | load|read <object> <checkpoint> <new "
+               "checkpoint>\n";
   return 2;
 }

@@ -8,7 +8,8 @@ import tempfile
 import types
 import unittest
 
-# The operators of torchvision's wheel are for CUDA, and changes of images need none of them.
+# tools/setup.sh has installed it there. Its wheel's operators are for CUDA, and changes of images need none of them.
+sys.path.append(str(pathlib.Path(sys.executable).parent.parent / "torchvision"))
 sys.modules["torchvision._meta_registrations"] = types.ModuleType("torchvision._meta_registrations")
 
 import torch  # noqa: E402

@@ -20,7 +20,7 @@ torch::Device get_device();
 /// function returns.
 c10d::ProcessGroup* process_group();
 
-/// The operation by which all_reduce combines the values of all ranks.
+/// The operation by which all_reduce and reduce_scatter combine the values of all ranks.
 enum class ReduceOp {
   sum,      ///< their sum
   mean,     ///< their sum divided by the world size; floating-point tensors only
@@ -43,6 +43,23 @@ void broadcast(torch::Tensor& tensor, int from_rank = 0);
 /// Returns the tensors of all ranks, by rank. Collective: shapes and types must be equal on all ranks. Throws
 /// InvalidArgument for a tensor that is undefined, EngineError if another rank has ended.
 std::vector<torch::Tensor> all_gather(const torch::Tensor& tensor);
+
+/// Combines the ranks' tensors, value by value, and gives each rank its part of the result: of the rows (the first
+/// dimension), the first world_size-th to rank 0, and so on. Collective: shapes and types must be equal on all ranks.
+/// No gradient flows through it. Throws InvalidArgument for a tensor whose rows cannot be divided, or that all_reduce
+/// would refuse; EngineError as all_reduce.
+torch::Tensor reduce_scatter(const torch::Tensor& tensor, ReduceOp op = ReduceOp::sum);
+
+/// Returns the tensors of all ranks, by rank, on one of them, and nothing on the others. Collective, with the errors of
+/// broadcast.
+std::vector<torch::Tensor> gather(const torch::Tensor& tensor, int to_rank = 0);
+
+/// Sends a tensor to another rank, which calls recv; returns when it has been taken over for that. Messages between two
+/// ranks with one tag come in order. Throws InvalidArgument for a tensor that is undefined, a rank that does not exist,
+/// and this one itself; EngineError if the other rank has ended.
+void send(const torch::Tensor& tensor, int to_rank, int tag = 0);
+/// Receives a tensor of the same shape and type as `tensor` into it. Throws like send.
+void recv(torch::Tensor& tensor, int from_rank, int tag = 0);
 
 namespace detail {
 // Links libtorch's process groups, under the name "torch", into a program that refers to this function.

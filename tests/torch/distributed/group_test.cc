@@ -50,6 +50,52 @@ TEST(Collectives, CombineCopyAndGatherTheRanksTensors) {
   }
 }
 
+TEST(Collectives, ReduceScatterGivesEachRankItsRowsOfTheResult) {
+  for (const int world_size : {2, 4}) {
+    run_ranks(world_size, [&](int rank) {
+      // Rank r has r + row in each row.
+      const torch::Tensor rows =
+          (torch::arange(2 * world_size) + rank).to(torch::kDouble).view({-1, 1}).expand({-1, 3});
+      const torch::Tensor own = torch::arange(2 * rank, 2 * rank + 2).to(torch::kDouble).view({-1, 1}).expand({-1, 3});
+      const double others = world_size * (world_size - 1) / 2.;
+      EXPECT_TRUE(torch::equal(reduce_scatter(rows), own * world_size + others));
+      EXPECT_TRUE(torch::equal(reduce_scatter(rows, ReduceOp::mean), own + others / world_size));
+      EXPECT_TRUE(torch::equal(reduce_scatter(rows, ReduceOp::max), own + world_size - 1));
+      EXPECT_THAT(message_of<InvalidArgument>([&] { reduce_scatter(torch::zeros(2 * world_size + 1)); }),
+                  HasSubstr("which must get equally many rows"));
+    });
+  }
+  EXPECT_TRUE(torch::equal(reduce_scatter(torch::arange(3)), torch::arange(3)));
+}
+
+TEST(Collectives, GatherGivesAllTensorsToOneRank) {
+  run_ranks(3, [](int rank) {
+    const std::vector<torch::Tensor> gathered = gather(torch::full({2}, rank), 1);
+    ASSERT_EQ(gathered.size(), rank == 1 ? 3u : 0u);
+    for (std::size_t i = 0; i < gathered.size(); ++i)
+      EXPECT_TRUE(torch::equal(gathered[i], torch::full({2}, static_cast<std::int64_t>(i))));
+    EXPECT_THROW(gather(torch::zeros(1), 3), InvalidArgument);
+  });
+  EXPECT_TRUE(torch::equal(gather(torch::arange(3)).at(0), torch::arange(3)));
+}
+
+TEST(Collectives, ATensorGoesFromOneRankToAnother) {
+  run_ranks(3, [](int rank) {
+    torch::Tensor got = torch::zeros({2, 3});
+    torch::Tensor column = got.select(1, 1);
+    if (rank == 0) send(torch::tensor({1.F, 2.F}), 2);
+    if (rank == 0) send(torch::tensor({3.F, 4.F}), 2);
+    if (rank == 2) {
+      recv(column, 0);
+      EXPECT_TRUE(torch::equal(column, torch::tensor({1.F, 2.F})));
+      recv(column, 0);
+      EXPECT_TRUE(torch::equal(got, torch::tensor({{0.F, 3.F, 0.F}, {0.F, 4.F, 0.F}})));
+    }
+    EXPECT_THAT(message_of<InvalidArgument>([&] { send(got, rank); }), HasSubstr("is this one itself"));
+    EXPECT_THAT(message_of<InvalidArgument>([&] { recv(got, 3); }), HasSubstr("no rank 3 in a world of 3"));
+  });
+}
+
 TEST(Collectives, TakeViewsAndParameters) {
   run_ranks(2, [](int rank) {
     torch::Tensor base = torch::zeros({3, 4});
