@@ -13,6 +13,7 @@
 #include <concepts>
 #include <cstdint>
 #include <filesystem>
+#include <vector>
 
 #include "cadre/error.h"
 #include "cadre/object.h"
@@ -90,6 +91,13 @@ namespace detail {
 // The type that TORCH_MODULE(Net) defines: a handle that owns a NetImpl.
 template <class T>
 concept ModuleHolder = std::derived_from<T, torch::nn::ModuleHolder<typename T::ContainedType>>;
+
+// An optimizer that steps a part of its parameters; other ranks step the rest (train::ShardedOptimizer).
+class PartOfOptimizer {
+ public:
+  virtual ~PartOfOptimizer() = default;
+  virtual std::vector<torch::Tensor> whole() const = 0;  // the parameters of all parts
+};
 }  // namespace detail
 
 /// Calls save_state for a handle of TORCH_MODULE.

@@ -35,4 +35,5 @@ namespace train {}
 #include "cadre/train_torch/metric.h"
 #include "cadre/train_torch/model.h"
 #include "cadre/train_torch/precision.h"
+#include "cadre/train_torch/sharded_optimizer.h"
 #include "cadre/train_torch/trainer.h"

@@ -7,6 +7,7 @@
 
 #include "cadre/error.h"
 #include "cadre/faults.h"
+#include "torch/optimizer_state.h"
 #include "torch/state_fields.h"
 
 namespace cadre {
@@ -53,20 +54,18 @@ void GradScaler::unscale_(torch::optim::Optimizer& optimizer) {
   const torch::NoGradGuard no_grad;
   const torch::Tensor inverse = scale_tensor_.to(torch::kDouble).reciprocal().to(torch::kFloat);
   torch::Tensor found_inf = torch::zeros({}, scale_tensor_.options());
-  for (torch::optim::OptimizerParamGroup& group : optimizer.param_groups()) {
-    for (const torch::Tensor& parameter : group.params()) {
-      const torch::Tensor& gradient = parameter.grad();
-      if (!gradient.defined()) continue;
-      if (gradient.scalar_type() == torch::kHalf)
-        throw InvalidArgument(
-            "GradScaler: a gradient is in half precision; keep parameters in float, and compute in "
-            "half precision by train::autocast");
-      const torch::Tensor values = gradient.is_sparse() ? gradient._values() : gradient;
-      torch::Tensor found_here = found_inf.to(values.device());
-      at::_amp_foreach_non_finite_check_and_unscale_(torch::TensorList(values), found_here,
-                                                     inverse.to(values.device()));
-      if (!found_here.is_same(found_inf)) found_inf.add_(found_here.to(found_inf.device()));
-    }
+  // Of all ranks' parts: whether the step is taken must be the same on all of them.
+  for (const torch::Tensor& parameter : pt::all_parameters(optimizer)) {
+    const torch::Tensor& gradient = parameter.grad();
+    if (!gradient.defined()) continue;
+    if (gradient.scalar_type() == torch::kHalf)
+      throw InvalidArgument(
+          "GradScaler: a gradient is in half precision; keep parameters in float, and compute in "
+          "half precision by train::autocast");
+    const torch::Tensor values = gradient.is_sparse() ? gradient._values() : gradient;
+    torch::Tensor found_here = found_inf.to(values.device());
+    at::_amp_foreach_non_finite_check_and_unscale_(torch::TensorList(values), found_here, inverse.to(values.device()));
+    if (!found_here.is_same(found_inf)) found_inf.add_(found_here.to(found_inf.device()));
   }
   optimizers_[&optimizer] = {.found_inf = found_inf};
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <tuple>
 
+#include "cadre/error.h"
+#include "cadre/torch.h"
 #include "torch/lbfgs_state.h"
 #include "torch/optimizer_kind.h"
 #include "torch/plain_value.h"
@@ -118,6 +120,15 @@ bool read_value(const Value& value, std::int64_t& step) {
   if (!number || !(*number >= 0 && *number <= largest) || std::floor(*number) != *number) return false;
   step = static_cast<std::int64_t>(*number);
   return true;
+}
+
+void check_whole(const torch::optim::Optimizer& optimizer, Partial partial) {
+  std::size_t own = 0;
+  for (const OptimizerParamGroup& group : optimizer.param_groups()) own += group.params().size();
+  if (partial == Partial::taken || all_parameters(optimizer).size() == own) return;
+  throw InvalidArgument(
+      "the state of this optimizer is divided among the ranks, and each saves its own: with save_shard and load_shards "
+      "instead of save_state, save_dict, load_state and load_dict");
 }
 
 // Reads the state_dict of one kind of optimizer.
@@ -240,7 +251,17 @@ class Reader {
 
 }  // namespace
 
-Value optimizer_state(const torch::optim::Optimizer& optimizer, const std::function<Dict(std::size_t group)>& more) {
+std::vector<torch::Tensor> all_parameters(const torch::optim::Optimizer& optimizer) {
+  if (const auto* const part = dynamic_cast<const cadre::detail::PartOfOptimizer*>(&optimizer)) return part->whole();
+  std::vector<torch::Tensor> all;
+  for (const OptimizerParamGroup& group : optimizer.param_groups())
+    all.insert(all.end(), group.params().begin(), group.params().end());
+  return all;
+}
+
+Value optimizer_state(const torch::optim::Optimizer& optimizer, const std::function<Dict(std::size_t group)>& more,
+                      Partial partial) {
+  check_whole(optimizer, partial);
   if (const auto* const lbfgs = dynamic_cast<const torch::optim::LBFGS*>(&optimizer)) return lbfgs_state(*lbfgs, more);
   return with_kind(optimizer, [&](auto kind) { return to_state_dict<decltype(kind)>(optimizer, more); });
 }
@@ -255,7 +276,8 @@ void OptimizerUpdate::apply(torch::optim::Optimizer& optimizer) {
 }
 
 OptimizerUpdate prepare_optimizer_update(const torch::optim::Optimizer& optimizer, const Value& state_dict,
-                                         Faults& faults) {
+                                         Faults& faults, Partial partial) {
+  check_whole(optimizer, partial);
   if (const auto* const lbfgs = dynamic_cast<const torch::optim::LBFGS*>(&optimizer))
     return prepare_lbfgs_update(*lbfgs, state_dict, faults);
   return with_kind(optimizer, [&](auto kind) { return Reader<decltype(kind)>(faults).read(optimizer, state_dict); });

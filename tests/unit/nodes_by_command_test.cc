@@ -152,6 +152,19 @@ TEST_F(NodesByCommandTest, AnAgentThatIsGivenBackIsToldToGo) {
   EXPECT_FALSE(nodes->is_giving_back());
 }
 
+TEST_F(NodesByCommandTest, ACommandThatTellsOthersOfItsEndHasTheTimeForThat) {
+  const std::string told = directory.path() / "told";
+  begin({.submit = {
+             "/bin/sh", "-c",
+             "trap 'sleep 0.3; : >" + told + "; exit 1' TERM; : >" + told + ".begun; while :; do sleep 0.02; done"}});
+  request({.id = 1});
+  ASSERT_TRUE(until([&] { return fs::exists(told + ".begun"); }));
+  nodes->release(1);
+  EXPECT_TRUE(nodes->is_giving_back());
+  ASSERT_TRUE(until([&] { return !nodes->is_giving_back(); }));
+  EXPECT_TRUE(fs::exists(told));
+}
+
 TEST_F(NodesByCommandTest, AHostHasOneNodeAndOneThatHasFailedIsTheLastToBeTakenAgain) {
   begin({.submit = {"/bin/sh", "-c", "echo {host} >>hosts; exec sh"}});
   fs::current_path(directory.path());

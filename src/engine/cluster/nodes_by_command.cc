@@ -217,7 +217,12 @@ void NodesByCommand::tell_waiting(const Place& place, Node& node, const std::str
 }
 
 bool NodesByCommand::is_giving_back() const {
-  return std::ranges::any_of(nodes_, [this](const auto& entry) { return is_to_be_cancelled(entry.second); });
+  // One that is killed before it has told others leaves them with an agent that nobody wants.
+  const auto is_told_to_end = [this](const Node& node) {
+    return !has_queue(commands_) && node.is_released && node.submit != nullptr && !node.submit->has_ended();
+  };
+  return std::ranges::any_of(
+      nodes_, [&](const auto& entry) { return is_to_be_cancelled(entry.second) || is_told_to_end(entry.second); });
 }
 
 // ---- What becomes of nodes

@@ -166,6 +166,10 @@ std::vector<NodeProcess> SlurmSteps::processes() const {
   return all;
 }
 
+bool SlurmSteps::is_giving_back() const {
+  return std::ranges::any_of(steps_, [](const auto& step) { return step->is_ending && step->command != nullptr; });
+}
+
 bool SlurmSteps::look(Step& step) {
   const bool is_due = steady_clock::now() >= step.next;
   if (!step.command) {

@@ -23,6 +23,9 @@ class SlurmSteps final : public Provider {
   void release(std::uint64_t request, std::int64_t ordinal) override;
   void claim(const std::vector<KeptRequest>& requests, const std::vector<NodeProcess>& processes) override;
   std::vector<NodeProcess> processes() const override;
+  // True while an srun that was told to end has not ended: one that is killed between getting its step and launching
+  // it leaves a step that no task ends, and whose nodes no other step gets before the allocation is over.
+  bool is_giving_back() const override;
   // The allocation's time limit, which is asked every minute, because it may be changed; or when it was found ended.
   std::optional<std::chrono::steady_clock::time_point> all_end() const override { return ends_; }
   void look_soon() override;
