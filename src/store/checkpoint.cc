@@ -5,6 +5,7 @@
 #include "base/directory.h"
 #include "base/system_error.h"
 #include "storage/remote_directory.h"
+#include "storage/uri.h"
 #include "store/checkpoint_access.h"
 
 namespace cadre {
@@ -80,7 +81,8 @@ Checkpoint Checkpoint::from_reference(const Reference& reference) {
 }
 
 Reference to_reference(const Checkpoint& checkpoint) {
-  return {CheckpointAccess::kReferenceKind, fs::absolute(checkpoint.path()).string()};
+  const std::string path = checkpoint.path().string();
+  return {CheckpointAccess::kReferenceKind, storage::is_uri(path) ? path : fs::absolute(path).string()};
 }
 
 }  // namespace cadre

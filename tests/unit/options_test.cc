@@ -381,6 +381,7 @@ TEST(Options, ACheckpointThatIsNotThereIsNamed) {
   EXPECT_THAT(change(directory / "gone"), AllOf(HasSubstr("param_space/from/options/0/value: there is no checkpoint " +
                                                           (directory / "gone").string()),
                                                 HasSubstr("no such directory")));
+  EXPECT_THAT(change("s3://bucket/gone"), HasSubstr("there is no checkpoint s3://bucket/gone"));
 }
 
 TEST(Options, WhatTheStoreWouldNotGiveBackIsNamed) {

@@ -10,8 +10,8 @@ namespace cadre::train {
 
 /// Seeds all random numbers of libtorch and of std::rand, and makes libtorch use algorithms that give the same bits in
 /// every run; an operation without such an algorithm throws. Slower. Call it before the first operation on a GPU. A
-/// dataset that draws random numbers itself also needs a loader with prefetch = 0: otherwise its draws interleave with
-/// the model's.
+/// dataset that draws random numbers itself also needs a loader with prefetch = 0, for its draws interleave with the
+/// model's otherwise; those of train::transform do not.
 void enable_reproducibility(std::uint64_t seed = 0);
 
 /// A guard that computes suitable operations of this thread in a shorter type until it is destroyed.

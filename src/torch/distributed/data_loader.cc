@@ -224,6 +224,15 @@ struct BatchWorkers::State {
     }
   }
 
+  void end() {
+    {
+      const std::lock_guard lock(mutex);
+      stop = true;
+    }
+    changed.notify_all();
+    for (std::thread& thread : threads) thread.join();
+  }
+
   // Lets the calling thread compute alone: there is a worker for each CPU. libtorch sets its number at first.
   static void use_one_cpu() {
     at::get_num_threads();
@@ -235,18 +244,16 @@ BatchWorkers::BatchWorkers(Make make, std::size_t workers, std::size_t ahead) : 
   state_->make = std::move(make);
   state_->has_one_thread = workers == 1;
   state_->slots.resize(workers * ahead);
-  for (std::size_t worker = 0; worker < workers; ++worker)
-    state_->threads.emplace_back([state = state_.get(), worker] { state->run(worker); });
+  try {
+    for (std::size_t worker = 0; worker < workers; ++worker)
+      state_->threads.emplace_back([state = state_.get(), worker] { state->run(worker); });
+  } catch (...) {  // the system has no threads any more
+    state_->end();
+    throw;
+  }
 }
 
-BatchWorkers::~BatchWorkers() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->stop = true;
-  }
-  state_->changed.notify_all();
-  for (std::thread& thread : state_->threads) thread.join();
-}
+BatchWorkers::~BatchWorkers() { state_->end(); }
 
 BatchWorkers::Item BatchWorkers::next() {
   const std::size_t number = state_->given_out;
