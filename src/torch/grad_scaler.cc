@@ -54,7 +54,7 @@ void GradScaler::unscale_(torch::optim::Optimizer& optimizer) {
   const torch::NoGradGuard no_grad;
   const torch::Tensor inverse = scale_tensor_.to(torch::kDouble).reciprocal().to(torch::kFloat);
   torch::Tensor found_inf = torch::zeros({}, scale_tensor_.options());
-  // Of all ranks' parts: whether the step is taken must be the same on all of them.
+  // Looks at all ranks' parts: the step must be taken on all of them, or on none.
   for (const torch::Tensor& parameter : pt::all_parameters(optimizer)) {
     const torch::Tensor& gradient = parameter.grad();
     if (!gradient.defined()) continue;

@@ -14,7 +14,7 @@
 
 namespace cadre::pt {
 
-// Whether an optimizer may be a part of one, the rest of which is on other ranks.
+// Says if an optimizer may be a part of one, the rest of which is on other ranks.
 enum class Partial { refused, taken };
 
 // Returns the parameters of an optimizer, those of all parts of it.

@@ -114,7 +114,7 @@ void load_safetensors(const fs::path& file, torch::nn::Module& model) {
   pt::NamedTensors own = pt::tensors_of(model);
   std::set<std::string> names;
   for (const auto& [name, tensor] : found) names.insert(name);
-  // What shares a tensor with a name that is there need not be there itself.
+  // A name that shares its tensor with one that is there need not be there itself.
   for (const auto& [later, first] : later_names(own)) {
     const std::string& kept = first.get<std::string>();
     if (names.contains(kept) == names.contains(later)) continue;

@@ -241,7 +241,7 @@ torch::Tensor rotate(const torch::Tensor& image, double angle, Interpolation int
   const double radians = -turn * std::numbers::pi / 180;
   const double cosine = std::cos(radians);
   const double sine = std::sin(radians);
-  // Of each place of the result the place in the image, in pixels from the middle and then in halves of the image.
+  // Finds for each place of the result one in the image: in pixels from the middle, then in halves of the image.
   const torch::Tensor turned = torch::tensor({cosine, sine, 0., -sine, cosine, 0.}, options).view({1, 2, 3});
   const torch::Tensor halves =
       torch::tensor({0.5 * static_cast<double>(width), 0.5 * static_cast<double>(height)}, options);

@@ -67,7 +67,7 @@ class SavedItem {
   SavedItem(const optim::ReduceLROnPlateau& scheduler) : data_(&scheduler) {}  ///< its state_dict
   SavedItem(const AveragedWeights& averages) : data_(&averages) {}  ///< the state_dict of Python's AveragedModel
   SavedItem(const GradScaler& scaler) : data_(&scaler) {}           ///< its state_dict
-  /// What else has a state, such as a data loader: what state_dict() returns, now.
+  /// Any other object with a state, such as a data loader: saves what state_dict() returns now.
   template <detail::HasState T>
   SavedItem(const T& object) : data_(Value(object.state_dict())) {}
   SavedItem(torch::Tensor tensor) : data_(std::move(tensor)) {}  ///< without its gradient
@@ -112,9 +112,9 @@ class LoadedItem {
   LoadedItem(optim::ReduceLROnPlateau& scheduler) : data_(&scheduler) {}  ///< its state, with its options
   LoadedItem(AveragedWeights& averages) : data_(&averages) {}             ///< its averages, and the number of updates
   LoadedItem(GradScaler& scaler) : data_(&scaler) {}                      ///< its state, with its options
-  /// What else has a state, such as a data loader: load_state_dict() gets the entry. If it refuses that, all objects
-  /// are unchanged where it has a prepare(), as those of Cadre have, and otherwise those whose names come after its
-  /// own.
+  /// Any other object with a state, such as a data loader: load_state_dict() gets the entry. If it refuses that, all
+  /// objects are unchanged where it has a prepare(), as those of Cadre have, and otherwise those whose names come after
+  /// its own.
   template <detail::HasState T>
   LoadedItem(T& object)
       : data_(Setter([&object](const Value& value) -> std::function<void()> {

@@ -142,7 +142,7 @@ using BatchOfLoader = std::remove_cvref_t<decltype(*std::declval<Loader&>().begi
 // A collate function that takes random numbers, too.
 template <class Collate, class Examples>
 concept RandomCollate = std::invocable<Collate&, Examples, Random&>;
-// What a collate function returns.
+// Names the type that a collate function returns.
 template <class Collate, class Examples>
 struct Collated {
   using Batch = std::remove_cvref_t<std::invoke_result_t<Collate&, Examples>>;

@@ -123,7 +123,7 @@ std::vector<Shard> read_shards(const fs::path& directory, const std::string& nam
   throw InvalidArgument("cannot load " + shard.file.string() + ": " + why);
 }
 
-// Where the state of a parameter is: in which file, and under which number there.
+// Says in which file the state of a parameter is, and under which number there.
 struct StatePlace {
   const Shard* shard = nullptr;
   std::int64_t number = 0;
@@ -287,7 +287,7 @@ void ShardedParameters::exchange() const {
   distributed::run_collective(group, "The exchange of parameters", [&] {
     for (const Bucket& bucket : buckets_) {
       const bool is_one = bucket.tensors.size() == 1 && bucket.tensors[0].is_contiguous();
-      // Of a single tensor the memory itself is sent.
+      // A single tensor is sent from and to its own memory.
       Underway next{.bucket = &bucket,
                     .values = {is_one ? bucket.tensors[0].detach().view({-1}) : flatten_all(bucket.tensors)},
                     .work = {}};
