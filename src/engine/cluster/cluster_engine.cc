@@ -148,9 +148,9 @@ void ClusterEngine::leave() {
          std::ranges::any_of(members_, is_there) && Clock::now() < until;)
       turn(until - Clock::now());
     for (const std::uint64_t request : requests_.all()) provider_->release(request);
-    for (const TimePoint until = Clock::now() + kTimeToGiveBack; provider_->is_giving_back() && Clock::now() < until;) {
-      take_provider_events();
-      turn(until - Clock::now());
+    for (const TimePoint until = Clock::now() + kTimeToGiveBack; Clock::now() < until; turn(until - Clock::now())) {
+      if (provider_->is_giving_back()) take_provider_events();
+      if (!provider_->is_giving_back()) break;
     }
     if (provider_->is_giving_back())
       std::fprintf(stderr,
