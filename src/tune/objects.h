@@ -17,7 +17,7 @@ namespace cadre::tune {
 std::vector<control::ObjectUse> objects_in_use(const Dict& description, std::span<const Trial> trials,
                                                std::int64_t trials_to_come);
 
-// Adds faults for references of a new experiment to something that is not an object, or to an object that no ObjectRef
-// holds.
+// Adds faults for references of a new experiment to something that is not an object, to an object that no ObjectRef
+// holds, or to a checkpoint that is not there.
 void check_objects(const Dict& description, Faults& faults);
 }  // namespace cadre::tune

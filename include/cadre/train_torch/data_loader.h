@@ -131,10 +131,11 @@ class DeviceTransfer {
   std::optional<c10::Stream> stream_;  // stream of the copies; empty if the device has none
 };
 
+// True for a list of examples of tensors, which can be stacked.
 template <class T>
-inline constexpr bool is_tensor_example = false;
+inline constexpr bool are_tensor_examples = false;
 template <class Target>
-inline constexpr bool is_tensor_example<torch::data::Example<torch::Tensor, Target>> = true;
+inline constexpr bool are_tensor_examples<std::vector<torch::data::Example<torch::Tensor, Target>>> = true;
 
 template <class Loader>
 using BatchOfLoader = std::remove_cvref_t<decltype(*std::declval<Loader&>().begin())>;
@@ -256,12 +257,8 @@ struct StackExamples {
   /// Makes the batch. Throws c10::Error for tensors of different shapes.
   template <class Examples>
   auto operator()(Examples examples) const {
-    if constexpr (requires { typename Examples::value_type; }) {
-      if constexpr (detail::is_tensor_example<typename Examples::value_type>) {
-        return torch::data::transforms::Stack<typename Examples::value_type>().apply_batch(std::move(examples));
-      } else {
-        return examples;
-      }
+    if constexpr (detail::are_tensor_examples<Examples>) {
+      return torch::data::transforms::Stack<typename Examples::value_type>().apply_batch(std::move(examples));
     } else {
       return examples;
     }

@@ -133,7 +133,9 @@ BatchPlan BatchOrder::plan(std::uint64_t epoch, std::size_t position) const {
   };
   BatchPlan plan;
   if (options_.batch_sampler) {
-    plan = join(own(options_.batch_sampler(epoch)));
+    const auto batches = own(options_.batch_sampler(epoch));
+    if (std::ranges::any_of(batches, [](const auto& batch) { return batch.empty(); })) refuse("an empty batch");
+    plan = join(batches);
   } else {
     const std::vector<std::size_t> order = options_.sampler   ? options_.sampler(epoch)
                                            : options_.shuffle ? distributed::permutation(size_, options_.seed + epoch)
@@ -171,10 +173,11 @@ std::pair<std::uint64_t, std::size_t> BatchOrder::from_state(const Dict& state) 
   const std::uint64_t epoch = number_in(state, "epoch");
   const char* const unit = options_.batch_sampler ? "batches" : "examples";
   const auto position = static_cast<std::size_t>(number_in(state, unit));
+  const std::size_t all = units(epoch);
   // The last batches of all ranks together may go beyond the end.
-  if (const std::size_t most = advance(units(epoch), 1); position >= most) {
+  if (position >= advance(all, 1)) {
     throw InvalidArgument("the state of a data loader is of another dataset: " + std::to_string(position) + " " + unit +
-                          epoch_text(epoch) + ", which has " + std::to_string(units(epoch)));
+                          epoch_text(epoch) + ", which has " + std::to_string(all));
   }
   return {epoch, position};
 }

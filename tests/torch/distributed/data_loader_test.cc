@@ -223,17 +223,22 @@ struct Failing : torch::data::datasets::Dataset<Failing> {
   std::optional<std::size_t> size() const override { return 5; }
 };
 
+// Expects each of two loops to give the three batches before the error, and then that.
+void expect_the_error_at_its_batch(const DataLoaderOptions& options) {
+  auto loader = prepare_data_loader(Failing(), options);
+  for (int loop = 0; loop < 2; ++loop) {
+    int count = 0;
+    EXPECT_EQ(message_of<std::runtime_error>([&] {
+                for ([[maybe_unused]] const auto& batch : loader) ++count;
+              }),
+              "example 3 is damaged");
+    EXPECT_EQ(count, 3);
+  }
+}
+
 TEST(DataLoader, AnErrorOfTheDatasetEndsTheLoopAndTheNextOneBeginsAnew) {
   for (const std::int64_t prefetch : {0, 2}) {
-    auto loader = prepare_data_loader(Failing(), {.batch_size = 1, .prefetch = prefetch});
-    for (int loop = 0; loop < 2; ++loop) {
-      int count = 0;
-      EXPECT_EQ(message_of<std::runtime_error>([&] {
-                  for ([[maybe_unused]] const auto& batch : loader) ++count;
-                }),
-                "example 3 is damaged");
-      EXPECT_EQ(count, 3);
-    }
+    expect_the_error_at_its_batch({.batch_size = 1, .prefetch = prefetch});
     auto at_once = prepare_data_loader(Failing(), {.batch_size = 5, .prefetch = prefetch});
     EXPECT_THROW(at_once.begin(), std::runtime_error);
   }
@@ -368,15 +373,7 @@ TEST(DataLoader, WorkersHaveCopiesOfTheDataset) {
 }
 
 TEST(DataLoader, AnErrorInOneOfSeveralWorkersComesAtItsBatch) {
-  auto loader = prepare_data_loader(Failing(), {.batch_size = 1, .num_workers = 4, .prefetch = 3});
-  for (int loop = 0; loop < 2; ++loop) {
-    int count = 0;
-    EXPECT_EQ(message_of<std::runtime_error>([&] {
-                for ([[maybe_unused]] const auto& batch : loader) ++count;
-              }),
-              "example 3 is damaged");
-    EXPECT_EQ(count, 3);
-  }
+  expect_the_error_at_its_batch({.batch_size = 1, .num_workers = 4, .prefetch = 3});
 }
 
 TEST(DataLoader, ATransformsNumbersDependOnSeedEpochAndExampleAlone) {
@@ -571,6 +568,9 @@ TEST(DataLoader, ABatchSamplerSaysTheBatchesForAllRanksInTurn) {
     continued.load_state_dict(loader.state_dict());
     EXPECT_THAT(batches_of(continued), SizeIs(1));
   });
+  const BatchSampler with_gap = [](std::uint64_t) { return std::vector<Indices>{{0}, {}}; };
+  auto gap = prepare_data_loader(numbers(10), {.batch_sampler = with_gap});
+  EXPECT_THAT(message_of<InvalidArgument>([&] { gap.begin(); }), HasSubstr("the batch_sampler has an empty batch"));
   EXPECT_THAT(message_of<InvalidArgument>(
                   [&] { prepare_data_loader(numbers(10), {.batch_size = 2, .batch_sampler = two_and_three}); }),
               HasSubstr("it says the batches itself"));
