@@ -2,6 +2,7 @@
 // counterpart in turns, and compares them. A step is forward, backward with averaged gradients, and Adam, always on the
 // same batch.
 #include <cadre/train_torch.h>
+#include <cadre/vision.h>
 #include <torch/torch.h>
 
 #include <chrono>
@@ -10,7 +11,6 @@
 
 #include "cli/command_line.h"
 #include "models/convnet.h"
-#include "models/resnet18.h"
 
 namespace {
 
@@ -19,9 +19,8 @@ using Clock = std::chrono::steady_clock;
 
 // Returns the milliseconds of each step after the warm-up.
 template <class Net>
-cadre::List time_steps(const cadre::Config& config) {
-  torch::manual_seed(0);
-  auto model = train::prepare_model(Net());
+cadre::List time_steps(const Net& net, const cadre::Config& config) {
+  auto model = train::prepare_model(net);
   torch::optim::Adam optimizer(model.parameters(), torch::optim::AdamOptions(0.001));
   const auto batch_size = config.get<std::int64_t>("batch_size");
   const torch::Tensor images = torch::randn({batch_size, 1, 28, 28});
@@ -40,8 +39,9 @@ cadre::List time_steps(const cadre::Config& config) {
 }
 
 cadre::Value time_steps_of_model(const cadre::Config& config) {
-  return config.get<std::string>("model") == "resnet18" ? time_steps<models::ResNet18>(config)
-                                                        : time_steps<models::ConvNet>(config);
+  torch::manual_seed(0);
+  if (config.get<std::string>("model") == "convnet") return time_steps(models::ConvNet(), config);
+  return time_steps(cadre::vision::resnet18({.num_classes = 10, .in_channels = 1}), config);
 }
 
 }  // namespace

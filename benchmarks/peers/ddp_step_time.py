@@ -45,7 +45,7 @@ class BasicBlock(nn.Module):
 
 
 class ResNet18(nn.Module):
-    """The network of examples/models/resnet18.h."""
+    """cadre::vision::resnet18 for grey images of 10 classes."""
 
     def __init__(self):
         super().__init__()

@@ -3,6 +3,7 @@
 // program as Ray Train's guide "Validate checkpoints asynchronously".
 #include <cadre/data_torch.h>
 #include <cadre/train_torch.h>
+#include <cadre/vision.h>
 #include <torch/torch.h>
 
 #include <cmath>
@@ -11,7 +12,6 @@
 
 #include "datasets/idx.h"
 #include "models/convnet.h"
-#include "models/resnet18.h"
 #include "program/experiment_program.h"
 
 using cadre::Checkpoint;
@@ -20,10 +20,10 @@ using cadre::fn;
 using cadre::Metrics;
 using cadre::Value;
 using models::ConvNet;
-using models::ResNet18;
 namespace data = cadre::data;
 namespace fs = std::filesystem;
 namespace train = cadre::train;
+namespace vision = cadre::vision;
 
 constexpr std::int64_t batch_size = 128;
 
@@ -63,12 +63,13 @@ torch::Tensor images_of(const data::TensorBatch& batch) {
   return batch.at("image").to(torch::kFloat).div(127.5).sub(1).view({-1, 1, 28, 28});
 }
 
+vision::ResNet resnet() { return vision::resnet18({.num_classes = 10, .in_channels = 1}); }
+
 // ---- Training, in every worker
 
 template <class Net>
-void train_net(const Config& config) {
-  torch::manual_seed(config.get<std::uint64_t>("seed"));
-  auto model = train::prepare_model(Net());
+void train_net(const Net& net, const Config& config) {
+  auto model = train::prepare_model(net);
   torch::optim::Adam optimizer(model.parameters(), torch::optim::AdamOptions(0.001));
   data::Shard shard =
       data::get_dataset_shard("train", {.equal = true, .shuffle = true, .seed = config.get<std::uint64_t>("seed")});
@@ -103,7 +104,8 @@ void train_net(const Config& config) {
 }
 
 void train_fashion_mnist(const Config& config) {
-  config.get<std::string>("model") == "resnet18" ? train_net<ResNet18>(config) : train_net<ConvNet>(config);
+  torch::manual_seed(config.get<std::uint64_t>("seed"));
+  config.get<std::string>("model") == "resnet18" ? train_net(resnet(), config) : train_net(ConvNet(), config);
 }
 
 // ---- A trained network of either architecture
@@ -131,7 +133,7 @@ class Predictor {
 
  private:
   bool is_resnet_;
-  ResNet18 resnet_;
+  vision::ResNet resnet_ = resnet();
   ConvNet convnet_;
 };
 

@@ -14,7 +14,6 @@
 
 #include "datasets/mnist_dataset.h"
 #include "models/convnet.h"
-#include "models/resnet18.h"
 #include "program/experiment_program.h"
 
 using cadre::Config;
@@ -25,7 +24,6 @@ using datasets::MnistDataset;
 using datasets::MnistPart;
 using examples::TrainingFlags;
 using models::ConvNet;
-using models::ResNet18;
 namespace fs = std::filesystem;
 namespace train = cadre::train;
 namespace vision = cadre::vision;
@@ -37,6 +35,8 @@ MnistDataset fashion_mnist(const Config& config, MnistPart part) {
   return MnistDataset(Mnist(config.get<std::string>("data_dir"), part, from_minus_one_to_one),
                       config.get<std::int64_t>("max_images"));
 }
+
+vision::ResNet resnet() { return vision::resnet18({.num_classes = 10, .in_channels = 1}); }
 
 // Runs in every worker. Returns the loss of the last epoch.
 template <class Net>
@@ -93,7 +93,7 @@ double train_net(const Net& net, const Config& config) {
 
 double train_fashion_mnist(const Config& config) {
   torch::manual_seed(config.get<std::uint64_t>("seed"));
-  if (config.get<std::string>("model") == "resnet18") return train_net(ResNet18(), config);
+  if (config.get<std::string>("model") == "resnet18") return train_net(resnet(), config);
   return train_net(ConvNet(/*dropout=*/0.1), config);
 }
 
@@ -112,9 +112,8 @@ train::Trainer make_trainer(const TrainingFlags& flags) {
 
 // Returns the trained network's accuracy on the test images, from 0 to 1.
 template <class Net>
-double test_accuracy(const train::Result& result) {
+double test_accuracy(Net model, const train::Result& result) {
   const torch::NoGradGuard no_grad;
-  Net model;
   cadre::load_state(result.checkpoint->path() / "model.pt", *model);
   model->eval();
   MnistDataset test_set = fashion_mnist(result.config, MnistPart::test);
@@ -132,7 +131,7 @@ double test_accuracy(const train::Result& result) {
 int run(const TrainingFlags& flags) {
   const train::Result result = make_trainer(flags).fit();
   const bool is_resnet = result.config.get<std::string>("model") == "resnet18";
-  const double accuracy = is_resnet ? test_accuracy<ResNet18>(result) : test_accuracy<ConvNet>(result);
+  const double accuracy = is_resnet ? test_accuracy(resnet(), result) : test_accuracy(ConvNet(), result);
   std::cout << "\nLoss " << result.return_value.get<double>() << ", accuracy on the test images " << accuracy
             << "\n  checkpoint: " << result.checkpoint->path().string() << "\n";
   return 0;

@@ -70,7 +70,9 @@ void Link::receive(std::span<const std::byte> bytes, TimePoint now) {
 
 void Link::flush(TimePoint now) {
   if (stream_ == nullptr) return;
-  if (now - session_.last_heard() >= times_.silence)
+  if (is_silent(now)) read(now);  // this process may have been held up, and not have listened
+  if (stream_ == nullptr) return;
+  if (is_silent(now))
     return disconnect(fmt::format("nothing was heard for {:%Q} seconds",
                                   std::chrono::duration_cast<std::chrono::seconds>(times_.silence)));
   write(now);

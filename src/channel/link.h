@@ -17,7 +17,8 @@
 
 namespace cadre::channel {
 
-// Calls `message` for each message that has arrived, inside the poller's wait(); it may call any member but connect().
+// Calls `message` for each message that has arrived, inside the poller's wait() or flush(); it may call any member but
+// connect().
 class Link {
  public:
   using Clock = std::chrono::steady_clock;
@@ -72,6 +73,7 @@ class Link {
   void write(TimePoint now);
   void receive(std::span<const std::byte> bytes, TimePoint now);
 
+  bool is_silent(TimePoint now) const { return now - session_.last_heard() >= times_.silence; }
   bool is_mute(TimePoint now) const { return now - session_.last_heard() >= times_.mute_after; }
 
   Poller& poller_;

@@ -38,6 +38,19 @@ def is_agent(pid):
     return has_settings(pid) and not has_settings(parent(pid))
 
 
+def described(pid):
+    """Returns a process's state, parent, files and threads, for somebody who asks why it is still there."""
+    process = pathlib.Path(f"/proc/{pid}")
+    with contextlib.suppress(OSError):
+        status = [line for line in (process / "status").read_text().splitlines()
+                  if line.startswith(("Name", "State", "PPid", "Threads", "SigPnd", "SigBlk", "SigCgt"))]
+        files = [f"{link.name} -> {os.readlink(link)}" for link in (process / "fd").iterdir()]
+        waits = [(task / "wchan").read_text() for task in (process / "task").iterdir()]
+        children = (process / "task" / str(pid) / "children").read_text()
+        return f"process {pid}: {status}, children {children}, waits in {waits}, files {files}"
+    return f"process {pid} has ended"
+
+
 def wait_until(condition, what):
     return rig.wait_until(condition, what, DEADLINE_S)
 
@@ -46,6 +59,7 @@ class RestartTest(unittest.TestCase):
     """A test's `directory`, and its `agents`. The experiment takes its time until the test has seen what it waits for."""
 
     trials, iterations, pause_ms = 4, 200, 50
+    said = ""  # by the last controller that has ended
 
     def experiment(self):
         return self.directory / "experiments" / "population"
@@ -85,6 +99,7 @@ class RestartTest(unittest.TestCase):
         """Returns what the controller has said."""
         self.hurry().touch()
         output, errors = process.communicate(timeout=DEADLINE_S)
+        self.said = errors
         self.assertEqual(process.returncode, 0, errors + output)
         results = [json.loads(line) for line in output.splitlines()]
         self.assertEqual([trial["done"] for trial in results], [self.iterations] * self.trials, errors)
@@ -92,7 +107,14 @@ class RestartTest(unittest.TestCase):
         return errors
 
     def expect_no_agents(self):
-        wait_until(lambda: not self.agents(), "all agents have ended")
+        try:
+            wait_until(lambda: not self.agents(), "all agents have ended")
+        except rig.RigError as error:
+            raise rig.RigError("\n".join([str(error), *map(described, self.agents()), *self.logs_of_agents(), self.said])) from error
+
+    def logs_of_agents(self):
+        return [f"{log}:\n{log.read_text(errors='replace')[-2000:]}" for log in self.directory.glob("**/.agents/**/*")
+                if log.is_file()]
 
 
 class ProcessesTest(RestartTest):

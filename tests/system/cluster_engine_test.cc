@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -92,6 +93,7 @@ class WatchedProcesses final : public Provider {
   std::int64_t requested_nodes() const { return requested_nodes_; }
   // Lets further requests wait for ever.
   void hold_requests(bool hold = true) { holds_ = hold; }
+  int ended_agents() const { return ended_agents_; }
   int withdrawn() const { return withdrawn_; }  // nodes that had not come
   // Refuses all further requests.
   void refuse() { refuses_ = true; }
@@ -104,7 +106,12 @@ class WatchedProcesses final : public Provider {
   }
   // Says of agents that end only that what had started them has ended.
   void hide_ends() { hides_ends_ = true; }
-  void release(std::uint64_t request) override { agents_.release(request); }
+  // Calls a function before all agents are given back.
+  void before_release(std::function<void()> act) { before_release_ = std::move(act); }
+  void release(std::uint64_t request) override {
+    if (before_release_) std::exchange(before_release_, {})();
+    agents_.release(request);
+  }
   void release(std::uint64_t request, std::int64_t ordinal) override {
     if (holds_) ++withdrawn_;
     agents_.release(request, ordinal);
@@ -119,7 +126,9 @@ class WatchedProcesses final : public Provider {
     std::vector<ProviderEvent> events = agents_.take_events();
     for (ProviderEvent& event : events) {
       auto* const ended = std::get_if<engine::cluster::AgentEnded>(&event);
-      if (ended != nullptr && hides_ends_) ended->is_certain = false;
+      if (ended == nullptr) continue;
+      ++ended_agents_;
+      if (hides_ends_) ended->is_certain = false;
     }
     std::ranges::move(std::exchange(added_, {}), std::back_inserter(events));
     return events;
@@ -141,6 +150,7 @@ class WatchedProcesses final : public Provider {
   AgentStart start_;
   int requests_ = 0;
   std::int64_t requested_nodes_ = 0;
+  int ended_agents_ = 0;
   int withdrawn_ = 0;
   bool refuses_ = false;
   bool holds_ = false;
@@ -148,6 +158,7 @@ class WatchedProcesses final : public Provider {
   std::optional<ProviderEvent> extension_ = {};
   std::optional<std::chrono::steady_clock::time_point> all_end_ = {};
   bool hides_ends_ = false;
+  std::function<void()> before_release_ = {};
 };
 
 struct Nodes {
@@ -360,6 +371,19 @@ TEST_F(ClusterEngineTest, AnAgentThatStandsStillForAWhileLosesNothing) {
     for (int i = 1; i <= 3000; ++i) ASSERT_EQ(heard[worker].reports[static_cast<std::size_t>(i - 1)].step, i);
   }
   EXPECT_THAT(heard.left, IsEmpty());
+}
+
+// Where a provider only has what started the agents, such as ssh, they would stay for the next process.
+TEST_F(ClusterEngineTest, AgentsWhoseConnectionsHaveJustBrokenAreToldToLeaveToo) {
+  for (const engine::Node& node : nodes.engine->nodes()) nodes.engine->break_connection(node.id);
+  nodes.provider->before_release([provider = nodes.provider] {
+    for (int looks = 0; provider->ended_agents() < 2 && looks < 1000; ++looks) {
+      std::this_thread::sleep_for(10ms);
+      provider->take_events();
+    }
+    EXPECT_EQ(provider->ended_agents(), 2);
+  });
+  nodes.engine.reset();
 }
 
 TEST_F(ClusterEngineTest, AnAgentThatIsSentSigtermSaysThatItsNodeGoesAndRunsOn) {

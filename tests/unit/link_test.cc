@@ -162,6 +162,18 @@ TEST_P(LinkTest, GivesASilentConnectionUp) {
   EXPECT_THAT(other.link.broken()->reason, HasSubstr("nothing was heard for 5 seconds"));
 }
 
+// A process that was held up, as by a slow disk, has not listened: the other end was not silent.
+TEST_P(LinkTest, KeepsAConnectionWhoseOtherEndSpokeWhileThisOneDidNotListen) {
+  connect();
+  one.link.send(Lane::control, to_bytes("before"));
+  ASSERT_TRUE(until([&] { return !other.heard.empty(); }));
+  one.link.send(Lane::control, to_bytes("x"));
+  one.link.flush(Link::TimePoint::clock::now());
+  other.link.flush(Link::TimePoint::clock::now() + Link::longest_silence + 1s);
+  EXPECT_TRUE(other.link.is_connected());
+  EXPECT_THAT(other.heard, ElementsAre("before", "x"));
+}
+
 // Returns true if the descriptor can be read within a while.
 bool is_readable(int descriptor, int timeout_ms) {
   ::pollfd watched{.fd = descriptor, .events = POLLIN, .revents = 0};

@@ -142,7 +142,9 @@ std::string ClusterEngine::take_over(const KeptNodes& kept) {
 void ClusterEngine::leave() {
   is_leaving_ = true;
   for (auto& [id, member] : members_) dismiss(member);
-  const auto is_there = [](const auto& entry) { return entry.second.link->is_connected(); };
+  const auto is_there = [](const auto& entry) {
+    return entry.second.link->is_connected() || entry.second.may_not_know;
+  };
   try {
     for (const TimePoint until = Clock::now() + kTimeToLeave;
          std::ranges::any_of(members_, is_there) && Clock::now() < until;)
@@ -781,7 +783,7 @@ void ClusterEngine::admit(Visitor visitor, const Hello& hello) {
       look(*member);
     }
   }
-  member->is_asked_about = false;
+  member->is_asked_about = member->may_not_know = false;
   member->link->connect(std::move(visitor.stream), visitor.in, Clock::now());
 }
 
@@ -798,14 +800,15 @@ Welcome ClusterEngine::judge(const Visitor& visitor, const Hello& hello) const {
                                    "install the same Cadre on all nodes",
                                    hello.protocol, protocol_version)};
   if (!has_right(visitor, hello)) return {.refusal = "its token is not one of this experiment"};
-  if (is_leaving_) return {.refusal = "the program has ended"};
   if (requests_.is_surplus({hello.request, hello.ordinal})) return {.refusal = "its node is wanted no longer"};
   if (hello.build != build_id())
     return {.refusal = fmt::format("{} has another build of the program than the controller ({} of Cadre {}, and {} of "
                                    "Cadre {}); the program's path must lead to the same file on all nodes",
                                    hello.host, hello.build, hello.version, build_id(), version())};
   const auto is_same_session = [&](const auto& entry) { return entry.second.hello.session == hello.session; };
-  if (hello.continues && std::ranges::none_of(members_, is_same_session)) return {.is_over = true};
+  const bool is_known = std::ranges::any_of(members_, is_same_session);
+  if (is_leaving_ && !is_known) return {.refusal = "the program has ended"};
+  if (hello.continues && !is_known) return {.is_over = true};
   for (const auto& [id, member] : members_) {
     const bool is_same_place = member.hello.request == hello.request && member.hello.ordinal == hello.ordinal;
     if (is_same_place && member.hello.pid != hello.pid && member.link->is_connected())
@@ -1133,6 +1136,7 @@ void ClusterEngine::dismiss(Member& member) {
   encode(Leave{}, bytes_);
   member.link->send(channel::Lane::control, bytes_);
   member.is_dismissed = true;
+  member.may_not_know = !member.link->is_connected() && !member.has_ended;
 }
 
 // Waits until something has arrived. Polls first, as channel::Loop does, if workers were told something.

@@ -156,6 +156,7 @@ class ClusterEngine final : public Engine {
     bool is_end_certain = false;                                  // see AgentEnded
     bool is_draining = false;                                     // true: it leaves when no worker is left
     bool is_dismissed = false;                                    // true: it was told to leave
+    bool may_not_know = false;                                    // true: no connection was there for that
     bool is_announced = true;                                     // false: nobody knows of it yet
     std::map<std::filesystem::path, std::string> blindness = {};  // why it does not see a mark; "": it does
     bool is_asked_about = false;  // true: since its connection broke, the provider was asked what became of it
