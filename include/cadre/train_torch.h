@@ -31,6 +31,7 @@ namespace train {}
 #include "cadre/train_torch/classification.h"
 #include "cadre/train_torch/data_loader.h"
 #include "cadre/train_torch/distributed_sampler.h"
+#include "cadre/train_torch/fully_shard.h"
 #include "cadre/train_torch/group.h"
 #include "cadre/train_torch/metric.h"
 #include "cadre/train_torch/model.h"

@@ -4,7 +4,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/version.h>
-#include <torch/csrc/distributed/c10d/comm.hpp>
 #include <torch/csrc/distributed/c10d/logger.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
@@ -20,7 +19,7 @@
 
 #include "cadre/train_torch/model.h"
 #include "torch/distributed/collectives.h"
-#include "torch/distributed/model_layout.h"
+#include "torch/distributed/replicas.h"
 #include "torch/faults.h"
 
 // The reducer is not a public interface: for another version compare its constructor, and the order of the calls with
@@ -33,7 +32,6 @@ namespace {
 using distributed::Group;
 
 constexpr std::size_t first_bucket_bytes = std::size_t{1} << 20;
-constexpr std::size_t broadcast_bucket_bytes = std::size_t{250} << 20;
 
 // The trained parameters without duplicates: a parameter shared by two modules has two names.
 struct TrainedParameters {
@@ -67,14 +65,6 @@ TrainedParameters trained_parameters(const torch::nn::Module& model) {
     trained.have_sparse_gradients.push_back(sparse.contains(impl));
   }
   return trained;
-}
-
-// Adds tensors that share the values but not autograd's version counter: a backward pass that needs former values of a
-// buffer does not fail.
-void add_values(std::vector<torch::Tensor>& values, const std::vector<torch::Tensor>& tensors) {
-  for (const torch::Tensor& tensor : tensors) {
-    if (tensor.defined()) values.push_back(tensor.variable_data());
-  }
 }
 
 // An identity at the end of the graph, whose backward pass runs first: Python's _DDPSink. Outputs that the loss does
@@ -124,11 +114,10 @@ class DistributedDataParallel final : public detail::DataParallel {
  public:
   DistributedDataParallel(torch::nn::Module& model, Group group, const PrepareModelOptions& options)
       : model_(model), group_(std::move(group)), options_(options) {
-    compare_layouts();
-    std::vector<torch::Tensor> state;
-    add_values(state, model_.parameters());
-    add_values(state, model_.buffers());
-    copy_from_rank_zero(state);
+    distributed::check_equal_layouts(group_, model_, "prepare_model");
+    std::vector<torch::Tensor> state = model_.parameters();
+    for (const torch::Tensor& buffer : model_.buffers()) state.push_back(buffer);
+    distributed::copy_from_rank_zero(group_, distributed::values_of(state));
   }
 
   void before_forward() override {
@@ -141,11 +130,8 @@ class DistributedDataParallel final : public detail::DataParallel {
     }
     // Rebuilds nothing, see Reducer: the call reports parameters that the last pass left out.
     if (has_gradients && reducer_ != nullptr) reducer_->rebuild_buckets();
-    if (buffers_may_differ_ && options_.broadcast_buffers) {
-      std::vector<torch::Tensor> buffers;
-      add_values(buffers, model_.buffers());
-      copy_from_rank_zero(buffers);
-    }
+    if (buffers_may_differ_ && options_.broadcast_buffers)
+      distributed::copy_from_rank_zero(group_, distributed::values_of(model_.buffers()));
   }
 
   void after_forward(std::span<torch::Tensor* const> outputs, bool are_known) override {
@@ -166,24 +152,6 @@ class DistributedDataParallel final : public detail::DataParallel {
       "find_unused_parameters and static_graph look for tensors in what forward() returns, and cannot look into its "
       "type; "
       "return a tensor, or a tuple, pair, array, vector, map or optional of tensors";
-
-  void compare_layouts() const {
-    const std::string own = distributed::join_lines(distributed::describe_layout(model_));
-    std::vector<std::vector<std::string>> layouts;
-    for (const std::string& text : distributed::all_gather_text(group_, own)) {
-      layouts.push_back(distributed::split_lines(text));
-    }
-    const std::string fault = distributed::layout_fault(layouts);
-    if (!fault.empty()) throw InvalidArgument("prepare_model: the models differ between the ranks: " + fault);
-  }
-
-  void copy_from_rank_zero(const std::vector<torch::Tensor>& tensors) const {
-    if (tensors.empty()) return;
-    const torch::NoGradGuard no_gradients;
-    distributed::run_collective(group_, "The broadcast of a model's state", [&] {
-      c10d::broadcast_coalesced(group_.process_group, tensors, broadcast_bucket_bytes, /*rank=*/0);
-    });
-  }
 
   // Called only when the reducer is needed: for a static graph, the reducer takes the first backward pass that it sees
   // as the whole graph, even one that only accumulates gradients.
