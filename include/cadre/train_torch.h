@@ -28,6 +28,7 @@ namespace train {}
 #include "cadre/error.h"
 #include "cadre/torch.h"
 #include "cadre/train.h"
+#include "cadre/train_torch/activation_checkpoint.h"
 #include "cadre/train_torch/classification.h"
 #include "cadre/train_torch/data_loader.h"
 #include "cadre/train_torch/distributed_sampler.h"
