@@ -57,6 +57,7 @@ struct FullyShardOptions {
   /// If true, buffers, such as the running means of batch normalisation, are copied from rank 0 before each forward
   /// pass that follows one with gradients. Otherwise every rank keeps its own.
   bool broadcast_buffers = true;
+  bool sync_batch_norm = false;  ///< see PrepareModelOptions::sync_batch_norm
   /// How many modules' parameters stay collected after they were used, above 0. With more, fewer are collected twice.
   std::int64_t most_collected = 2;
 };
@@ -67,7 +68,6 @@ namespace detail {
 class FullySharded : public DataParallel {
  public:
   virtual const torch::OrderedDict<std::string, torch::Tensor>& parts() const = 0;
-  virtual void end_forward() noexcept = 0;
   // Collect all parameters, and take their values over and drop them.
   virtual void collect() = 0;
   virtual void drop() noexcept = 0;
@@ -80,18 +80,6 @@ class FullySharded : public DataParallel {
 
 std::shared_ptr<FullySharded> make_fully_sharded(torch::nn::Module& model, const ShardingPolicy& policy,
                                                  const FullyShardOptions& options);
-
-// The time of a forward pass.
-class ForwardPass {
- public:
-  explicit ForwardPass(FullySharded& model) : model_(model) { model_.before_forward(); }
-  ~ForwardPass() { model_.end_forward(); }
-  ForwardPass(const ForwardPass&) = delete;
-  ForwardPass& operator=(const ForwardPass&) = delete;
-
- private:
-  FullySharded& model_;
-};
 
 }  // namespace detail
 
@@ -193,10 +181,12 @@ class FullyShardedModel {
 /// those of rank 0, and leaves each rank its part. Each rank needs memory for the whole model once, at this call.
 /// Collective. Make the optimizer afterwards. In a world of one nothing is divided, and everything works.
 /// Operations find parameters by a dispatch key of libtorch, so modules need no change; those that read a parameter's
-/// memory without an operation of libtorch, by data_ptr(), must do so under whole(). Two networks may use one
-/// parameter. Throws InvalidArgument for a model that is null, that has no parameter which requires a gradient, or that
-/// differs between the ranks, for a policy that is empty or differs, and for invalid options; EngineError if another
-/// rank has ended.
+/// memory without an operation of libtorch, by data_ptr(), must do so under whole(). Two networks may use one parameter.
+/// A parameter without a gradient in a backward pass counts as one with zeros if others that are collected with it have
+/// one. On the CPU, glibc is told to return freed blocks of 4 MiB and more to the system.
+/// Throws InvalidArgument for a model that is null, that has no parameter which requires a gradient, or that differs
+/// between the ranks, for a policy that is empty or differs, and for invalid options; EngineError if another rank has
+/// ended.
 template <std::derived_from<torch::nn::Module> Impl>
 FullyShardedModel<Impl> fully_shard(std::shared_ptr<Impl> model, const ShardingPolicy& policy,
                                     const FullyShardOptions& options = {}) {

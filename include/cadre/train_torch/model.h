@@ -37,6 +37,11 @@ struct PrepareModelOptions {
   /// Size of the buckets in which gradients are exchanged, in bytes, above 0. Each bucket is exchanged as soon as it is
   /// complete. The first one has up to 1 MiB, so that the exchange begins early.
   std::int64_t bucket_cap_bytes = std::int64_t{25} << 20;
+  /// If true, batch normalisation in training uses the mean and variance of all ranks' batches together, and leaves
+  /// the running ones of that: as torch.nn.SyncBatchNorm, in the model's own modules. For small batches; each such
+  /// layer waits for all ranks. libtorch refuses a rank with a single value per channel all the same. Otherwise every
+  /// rank normalises by its own batch.
+  bool sync_batch_norm = false;
   /// If true, gradients are exchanged as 16-bit floats: half the bytes, and less precise.
   bool compress_gradients = false;
 };
@@ -56,8 +61,22 @@ class DataParallel {
   // Gets the tensors of forward()'s result, some of which may be replaced; `are_known` is false if the result has a
   // type that visit_tensors cannot look into.
   virtual void after_forward(std::span<torch::Tensor* const> outputs, bool are_known) = 0;
+  // Is called at the end of each forward pass, also if it throws.
+  virtual void end_forward() noexcept = 0;
 
   bool synchronize = true;
+};
+
+// The time of a forward pass.
+class ForwardPass {
+ public:
+  explicit ForwardPass(DataParallel& model) : model_(model) { model_.before_forward(); }
+  ~ForwardPass() { model_.end_forward(); }
+  ForwardPass(const ForwardPass&) = delete;
+  ForwardPass& operator=(const ForwardPass&) = delete;
+
+ private:
+  DataParallel& model_;
 };
 
 // Returns nullptr in a world of one. Moves the model.
@@ -95,7 +114,7 @@ class PreparedModel {
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
     if (data_parallel_ == nullptr) return module_->forward(std::forward<Arguments>(arguments)...);
-    data_parallel_->before_forward();
+    const detail::ForwardPass pass(*data_parallel_);
     auto output = module_->forward(std::forward<Arguments>(arguments)...);
     data_parallel_->after_forward(detail::tensors_of(output), detail::tensors_are_visible<decltype(output)>);
     return output;

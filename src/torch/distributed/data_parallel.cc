@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -20,6 +21,7 @@
 #include "cadre/train_torch/model.h"
 #include "torch/distributed/collectives.h"
 #include "torch/distributed/replicas.h"
+#include "torch/distributed/sync_batch_norm.h"
 #include "torch/faults.h"
 
 // The reducer is not a public interface: for another version compare its constructor, and the order of the calls with
@@ -130,9 +132,12 @@ class DistributedDataParallel final : public detail::DataParallel {
     }
     // Rebuilds nothing, see Reducer: the call reports parameters that the last pass left out.
     if (has_gradients && reducer_ != nullptr) reducer_->rebuild_buckets();
+    if (options_.sync_batch_norm) sync_batch_norm_.emplace();
     if (buffers_may_differ_ && options_.broadcast_buffers)
       distributed::copy_from_rank_zero(group_, distributed::values_of(model_.buffers()));
   }
+
+  void end_forward() noexcept override { sync_batch_norm_.reset(); }
 
   void after_forward(std::span<torch::Tensor* const> outputs, bool are_known) override {
     buffers_may_differ_ = is_synchronized_;
@@ -172,7 +177,7 @@ class DistributedDataParallel final : public detail::DataParallel {
     logger_ = std::make_shared<c10d::Logger>(reducer_);
     reducer_->set_logger(logger_);
     logger_->set_construction_data_and_log(/*module_name=*/"", /*device_ids=*/{}, /*output_device=*/-1,
-                                           options_.broadcast_buffers, /*has_sync_bn=*/false, options_.static_graph);
+                                           options_.broadcast_buffers, options_.sync_batch_norm, options_.static_graph);
     sink_->reducer = reducer_;
     sink_->delays_reduction = options_.static_graph;
   }
@@ -206,6 +211,7 @@ class DistributedDataParallel final : public detail::DataParallel {
   std::shared_ptr<Reducer> reducer_;
   std::shared_ptr<c10d::Logger> logger_;
   c10::intrusive_ptr<Sink::State> sink_ = c10::make_intrusive<Sink::State>();
+  std::optional<distributed::SyncBatchNormScope> sync_batch_norm_;  // during a forward pass
   bool is_synchronized_ = false;
   bool buffers_may_differ_ = false;  // since the last synchronized pass
 };

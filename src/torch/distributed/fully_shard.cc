@@ -1,5 +1,7 @@
 #include "cadre/train_torch/fully_shard.h"
 
+#include <malloc.h>
+
 // torch.h comes first: these headers need its macros.
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/graph_task.h>
@@ -17,12 +19,14 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "cadre/train_torch/group.h"
 #include "torch/distributed/collectives.h"
 #include "torch/distributed/flat_layout.h"
 #include "torch/distributed/group.h"
 #include "torch/distributed/model_parts.h"
 #include "torch/distributed/replicas.h"
 #include "torch/distributed/shard_files.h"
+#include "torch/distributed/sync_batch_norm.h"
 #include "torch/distributed/watched_memory.h"
 #include "torch/faults.h"
 #include "torch/optimizer_state.h"
@@ -216,14 +220,19 @@ class FullyShardedModelState final : public detail::FullySharded,
 
   void before_forward() override {
     distributed::check_intact(group_, "The forward pass of a model");
-    if (passes_++ > 0) return;
-    if (wholes_ == 0) drop_all();  // their values may be those before a step of the optimizer
-    if (group_.process_group && buffers_may_differ_ && options_.broadcast_buffers)
-      distributed::copy_from_rank_zero(group_, distributed::values_of(model_.buffers()));
-    buffers_may_differ_ = torch::GradMode::is_enabled();
+    if (passes_ == 0) {
+      if (wholes_ == 0) drop_all();  // their values may be those before a step of the optimizer
+      if (group_.process_group && buffers_may_differ_ && options_.broadcast_buffers)
+        distributed::copy_from_rank_zero(group_, distributed::values_of(model_.buffers()));
+      buffers_may_differ_ = torch::GradMode::is_enabled();
+      if (options_.sync_batch_norm) sync_batch_norm_.emplace();
+    }
+    ++passes_;
   }
   void after_forward(std::span<Tensor* const>, bool) override {}
-  void end_forward() noexcept override { --passes_; }
+  void end_forward() noexcept override {
+    if (--passes_ == 0) sync_batch_norm_.reset();
+  }
 
   void before_use(std::span<WatchedMemory* const> used) override {
     const bool is_expected = passes_ > 0 || wholes_ > 0 || torch::autograd::get_current_graph_task_id() >= 0;
@@ -349,6 +358,7 @@ class FullyShardedModelState final : public detail::FullySharded,
   torch::OrderedDict<std::string, Tensor> parts_;
   std::list<Unit*> recent_;  // those that are collected, the last one used first; not under whole()
   std::deque<Reduction> reductions_;
+  std::optional<distributed::SyncBatchNormScope> sync_batch_norm_;  // during a forward pass
   int passes_ = 0;
   int wholes_ = 0;
   std::int64_t backward_passes_ = 0;  // until now, also before a checkpoint: files of one moment have the same
@@ -485,6 +495,14 @@ std::vector<std::string> described(const std::vector<NamedParameters>& units) {
   return lines;
 }
 
+// By default glibc keeps blocks of this size that are freed, in pieces: half of what is saved was lost to that.
+void return_freed_memory() {
+#ifdef M_MMAP_THRESHOLD
+  constexpr int least_bytes = 4 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, least_bytes);
+#endif
+}
+
 }  // namespace
 
 std::shared_ptr<detail::FullySharded> detail::make_fully_sharded(torch::nn::Module& model, const ShardingPolicy& policy,
@@ -494,6 +512,7 @@ std::shared_ptr<detail::FullySharded> detail::make_fully_sharded(torch::nn::Modu
   if (options.move_to_device) model.to(group.device);
   std::vector<NamedParameters> units = Partition(model, policy).take();
   if (group.process_group) {
+    if (group.device.is_cpu()) return_freed_memory();
     distributed::check_equal_layouts(group, model, "fully_shard", described(units));
     std::vector<Tensor> state = model.parameters();
     for (const Tensor& buffer : model.buffers()) state.push_back(buffer);

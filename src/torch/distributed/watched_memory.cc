@@ -14,7 +14,7 @@
 namespace cadre::distributed {
 namespace {
 
-constexpr c10::DispatchKey kKey = c10::DispatchKey::TESTING_ONLY_GenericWrapper;
+constexpr c10::DispatchKey kWatchedKey = c10::DispatchKey::TESTING_ONLY_GenericWrapper;
 
 class Registry {
  public:
@@ -45,7 +45,7 @@ Registry& registry() {
 using Used = std::map<WatchedMemory::Owner*, std::vector<WatchedMemory*>>;
 
 void add_memory_of(const at::Tensor& tensor, Used& used) {
-  if (!tensor.defined() || !tensor.key_set().has(kKey)) return;
+  if (!tensor.defined() || !tensor.key_set().has(kWatchedKey)) return;
   const c10::StorageImpl* const storage = tensor.storage().unsafeGetStorageImpl();
   WatchedMemory* const memory = registry().find(storage);
   if (memory == nullptr) {
@@ -69,9 +69,9 @@ void run_with_memory(const c10::OperatorHandle& operation, c10::DispatchKeySet k
         if (tensor) add_memory_of(*tensor, used);
     }
   }
-  const c10::impl::ExcludeDispatchKeyGuard without_key(kKey);
+  const c10::impl::ExcludeDispatchKeyGuard without_key(kWatchedKey);
   for (const auto& [owner, memories] : used) owner->before_use(memories);
-  operation.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey), stack);
+  operation.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kWatchedKey), stack);
 }
 
 TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericWrapper, library) {
@@ -107,11 +107,11 @@ void WatchedMemory::free() {
 }
 
 void WatchedMemory::place(torch::Tensor& tensor, std::int64_t begin) const {
-  auto elements = c10::make_intrusive<c10::TensorImpl>(c10::Storage(flat_.storage()),
-                                                       flat_.key_set() | c10::DispatchKeySet(kKey), flat_.dtype());
+  auto elements = c10::make_intrusive<c10::TensorImpl>(
+      c10::Storage(flat_.storage()), flat_.key_set() | c10::DispatchKeySet(kWatchedKey), flat_.dtype());
   elements->set_storage_offset(begin);
   elements->set_sizes_contiguous(tensor.sizes());
-  const c10::impl::ExcludeDispatchKeyGuard without_key(kKey);  // set_data is an operation, too
+  const c10::impl::ExcludeDispatchKeyGuard without_key(kWatchedKey);  // set_data is an operation, too
   tensor.set_data(at::Tensor(std::move(elements)));
 }
 
