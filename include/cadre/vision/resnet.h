@@ -43,10 +43,13 @@ class ResNetImpl : public torch::nn::Module {
   /// softmax.
   torch::Tensor forward(const torch::Tensor& images);
 
-  torch::nn::Conv2d conv1;                               ///< 7 by 7, stride 2
-  torch::nn::BatchNorm2d bn1;                            ///< after conv1
-  torch::nn::Sequential layer1, layer2, layer3, layer4;  ///< blocks; each layer but the first halves the size
-  torch::nn::Linear fc;                                  ///< the scores of the last layer's means
+  torch::nn::Conv2d conv1;       ///< 7 by 7, stride 2
+  torch::nn::BatchNorm2d bn1;    ///< after conv1
+  torch::nn::Sequential layer1;  ///< blocks
+  torch::nn::Sequential layer2;  ///< blocks of twice the channels and half the size
+  torch::nn::Sequential layer3;  ///< blocks of twice the channels and half the size
+  torch::nn::Sequential layer4;  ///< blocks of twice the channels and half the size
+  torch::nn::Linear fc;          ///< the scores of the last layer's means
 };
 /// A shared pointer to a ResNetImpl, as of all modules of libtorch.
 TORCH_MODULE(ResNet);
