@@ -18,6 +18,7 @@ namespace data {}
 #include "cadre/data/dataset.h"
 #include "cadre/data/expression.h"
 #include "cadre/data/functions.h"
+#include "cadre/data/grouped_data.h"
 #include "cadre/data/iterate.h"
 #include "cadre/data/run_dataset.h"
 #include "cadre/error.h"

@@ -28,6 +28,7 @@ enum class Purpose : std::uint32_t {
   own = 11,                   // searchers and schedulers of programs
   regret_bound = 12,          // points at which a regret bound is looked for
   augmentation = 13,          // changes of a dataset's examples
+  dataset_sample = 14,        // the choice of each row in random_sample
 };
 
 // The random numbers of one trial for one purpose. A value: copying it copies its position.

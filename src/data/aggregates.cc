@@ -1,32 +1,39 @@
 #include "data/aggregates.h"
 
 #include <arrow/array.h>
-#include <arrow/array/concatenate.h>
 #include <arrow/array/util.h>
+#include <arrow/builder.h>
 #include <arrow/compute/api.h>
+#include <arrow/record_batch.h>
 #include <arrow/scalar.h>
 #include <arrow/type.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "data/arrow_status.h"
 #include "data/compute.h"
-#include "data/row_values.h"
+#include "data/keys.h"
+#include "data/sort.h"
 
 namespace cadre::data {
 namespace {
 
-// Calls `use` with each value that is not null; returns false if the array has no numbers.
+using Kind = Aggregate::Kind;
+
+constexpr const char* kAggregating = "cannot compute an aggregate";
+constexpr std::int64_t kLeastRowsToReduce = std::int64_t{1} << 16;
+
+// Calls `use` with the row and value of each value that is not null.
 template <class Use>
-bool for_each_number(const arrow::Array& array, Use use) {
+void for_each_number(const arrow::Array& array, Use use) {
   const auto visit = [&]<class Array>(const Array& typed) {
     for (std::int64_t i = 0; i < typed.length(); ++i) {
-      if (!typed.IsNull(i)) use(typed.Value(i));
+      if (!typed.IsNull(i)) use(i, typed.Value(i));
     }
-    return true;
   };
   using enum arrow::Type::type;
   switch (array.type_id()) {
@@ -53,173 +60,252 @@ bool for_each_number(const arrow::Array& array, Use use) {
     case DOUBLE:
       return visit(static_cast<const arrow::DoubleArray&>(array));
     default:
-      return array.type_id() == NA;
+      return;
   }
 }
 
-template <class Use>
-bool for_each_text(const arrow::Array& array, Use use) {
-  const auto visit = [&]<class Array>(const Array& typed) {
-    for (std::int64_t i = 0; i < typed.length(); ++i) {
-      if (!typed.IsNull(i)) use(std::string(typed.GetView(i)));
-    }
-    return true;
-  };
-  if (array.type_id() == arrow::Type::STRING) return visit(static_cast<const arrow::StringArray&>(array));
-  if (array.type_id() == arrow::Type::LARGE_STRING) return visit(static_cast<const arrow::LargeStringArray&>(array));
-  return false;
+bool is_number(const arrow::DataType& type) {
+  return arrow::is_integer(type.id()) || arrow::is_floating(type.id()) || type.id() == arrow::Type::BOOL ||
+         type.id() == arrow::Type::NA;
 }
 
-bool is_less(const Value& a, const Value& b) {
-  if (a.is_string()) return a.get<std::string>() < b.get<std::string>();
-  if (a.is_bool()) return !a.get<bool>() && b.get<bool>();
-  if (a.is_integer() && b.is_integer()) return a.get<std::int64_t>() < b.get<std::int64_t>();
-  return a.get<double>() < b.get<double>();
+bool is_float(const arrow::DataType& type) { return arrow::is_floating(type.id()); }
+
+// Returns true for types whose extremes Arrow finds.
+bool has_order(const arrow::DataType& type) {
+  return arrow::is_temporal(type.id()) || arrow::is_decimal(type.id()) || arrow::is_string(type.id());
 }
 
-// Returns true for types that Arrow can order and Values cannot.
-bool has_order(const arrow::DataType& type) { return arrow::is_temporal(type.id()) || arrow::is_decimal(type.id()); }
+// Returns the type in which values of a column are aggregated.
+std::shared_ptr<arrow::DataType> values_type(const Aggregate& aggregate, const arrow::DataType& type) {
+  if (aggregate.kind == Kind::count && type.id() != arrow::Type::HALF_FLOAT) return type.GetSharedPtr();
+  const auto plain = key_type(type.GetSharedPtr());
+  const bool is_extreme = aggregate.kind == Kind::min || aggregate.kind == Kind::max;
+  return arrow::is_decimal(plain->id()) && !is_extreme ? arrow::float64() : plain;
+}
 
-std::shared_ptr<arrow::Array> cast(const arrow::Array& values, const std::shared_ptr<arrow::DataType>& type) {
+std::shared_ptr<arrow::Array> cast(const std::shared_ptr<arrow::Array>& values,
+                                   const std::shared_ptr<arrow::DataType>& type) {
+  if (values->type()->Equals(*type)) return values;
   initialise_compute();
-  return checked(arrow::compute::Cast(values, type), "cannot compute an aggregate");
+  return checked(arrow::compute::Cast(*values, type), kAggregating);
 }
 
-// Returns the values in a type of numbers or texts; null: no conversion is needed.
-std::shared_ptr<arrow::Array> as_plain(const arrow::Array& values, Aggregate::Kind kind) {
-  using Kind = Aggregate::Kind;
-  const arrow::Type::type type = values.type_id();
-  if (type == arrow::Type::HALF_FLOAT) return cast(values, arrow::float32());
-  if (kind == Kind::count) return nullptr;
-  if (type == arrow::Type::DICTIONARY)
-    return cast(values, static_cast<const arrow::DictionaryType&>(*values.type()).value_type());
-  if (arrow::is_decimal(type) && kind != Kind::min && kind != Kind::max) return cast(values, arrow::float64());
-  return nullptr;
+std::shared_ptr<arrow::Array> nulls(std::int64_t count, const std::shared_ptr<arrow::DataType>& type) {
+  return checked(arrow::MakeArrayOfNull(type, count), kAggregating);
 }
 
 }  // namespace
 
-void Aggregation::add(const arrow::Array& values) {
-  using Kind = Aggregate::Kind;
-  if (const auto plain = as_plain(values, aggregate_.kind)) return add(*plain);
-  has_nulls_ |= values.null_count() > 0;
-  const auto add_number = [&](auto value) {
-    using T = decltype(value);
-    if constexpr (std::is_same_v<T, bool>) {
-      if (aggregate_.kind == Kind::min || aggregate_.kind == Kind::max) return add_extreme(Value(value));
-      add_integer(value ? 1 : 0);
-    } else if constexpr (std::is_floating_point_v<T>) {
-      has_doubles_ = true;
-      add_double(static_cast<double>(value));
-    } else if constexpr (std::is_unsigned_v<T>) {
-      add_unsigned(value);
-    } else {
-      add_integer(value);
-    }
+std::shared_ptr<arrow::DataType> result_type(const Aggregate& aggregate, const arrow::DataType& column) {
+  if (aggregate.kind == Kind::count) return arrow::int64();
+  const auto type = values_type(aggregate, column);
+  const bool is_extreme = aggregate.kind == Kind::min || aggregate.kind == Kind::max;
+  if (!is_number(*type) && !(is_extreme && has_order(*type)))
+    throw InvalidArgument(fmt::format("{} cannot be computed: the column is of {}, which is no type of {}",
+                                      to_string(aggregate), column.ToString(),
+                                      is_extreme ? "numbers, texts, dates or times" : "numbers"));
+  if (is_extreme) return type;
+  if (aggregate.kind == Kind::sum && !is_float(*type)) return arrow::int64();
+  return arrow::float64();
+}
+
+// ---- Extremes
+
+void Extremes::add(const std::shared_ptr<arrow::Array>& values, const arrow::UInt32Array* groups) {
+  static const auto kSchema = [](const std::shared_ptr<arrow::DataType>& type) {
+    return arrow::schema({arrow::field("group", arrow::uint32()), arrow::field("value", type)});
   };
-  const bool takes_texts = aggregate_.kind == Kind::min || aggregate_.kind == Kind::max;
-  if (arrow::is_floating(values.type_id())) has_doubles_ = true;
-  if (for_each_number(values, add_number)) return;
-  if (aggregate_.kind == Kind::count) {
-    count_ += values.length() - values.null_count();
+  initialise_compute();
+  std::shared_ptr<arrow::Array> candidates = values;
+  std::shared_ptr<arrow::Array> owners;
+  if (groups == nullptr) {
+    const arrow::Datum both = checked(arrow::compute::MinMax(values), kAggregating);
+    const auto& extreme = both.scalar_as<arrow::StructScalar>().value[greatest_ ? 1 : 0];
+    candidates = checked(arrow::MakeArrayFromScalar(*extreme, 1), kAggregating);
+    owners = checked(arrow::MakeArrayFromScalar(arrow::UInt32Scalar(0), 1), kAggregating);
+  } else {
+    owners = arrow::MakeArray(groups->data());
+  }
+  Block added = arrow::RecordBatch::Make(kSchema(values->type()), candidates->length(), {owners, candidates});
+  if (groups != nullptr) added = best_of(added);
+  rows_ += added->num_rows();
+  blocks_.push_back(std::move(added));
+  if (rows_ < std::max(kLeastRowsToReduce, 2 * reduced_rows_)) return;
+  blocks_ = {best_of(join(blocks_, arrow::default_memory_pool()))};
+  reduced_rows_ = rows_ = blocks_.front()->num_rows();
+}
+
+Block Extremes::best_of(const Block& candidates) const {
+  arrow::MemoryPool* pool = arrow::default_memory_pool();
+  const Block sorted = take_rows(candidates, sorted_indices(candidates, {{"group"}, {"value", greatest_}}, pool), pool);
+  const auto& groups = static_cast<const arrow::UInt32Array&>(*sorted->column(0));
+  arrow::BooleanBuilder is_first;
+  for (std::int64_t row = 0; row < groups.length(); ++row)
+    check(is_first.Append(row == 0 || groups.Value(row) != groups.Value(row - 1)), kAggregating);
+  return keep_rows(sorted, checked(is_first.Finish(), kAggregating), pool);
+}
+
+std::shared_ptr<arrow::Array> Extremes::results(std::int64_t groups,
+                                                const std::shared_ptr<arrow::DataType>& type) const {
+  if (blocks_.empty()) return nulls(groups, type);
+  blocks_ = {best_of(join(blocks_, arrow::default_memory_pool()))};
+  const Block& best = blocks_.front();
+  const auto& owners = static_cast<const arrow::UInt32Array&>(*best->column(0));
+  std::vector<std::int64_t> places(static_cast<std::size_t>(groups), -1);
+  for (std::int64_t row = 0; row < owners.length(); ++row) places[owners.Value(row)] = row;
+  arrow::Int64Builder indices;
+  for (const std::int64_t place : places) check(place < 0 ? indices.AppendNull() : indices.Append(place), kAggregating);
+  return checked(arrow::compute::Take(*best->column(1), *checked(indices.Finish(), kAggregating)), kAggregating);
+}
+
+// ---- Aggregations
+
+void Aggregation::add_rows(std::int64_t rows, const arrow::UInt32Array* groups, std::int64_t count) {
+  values_type_ = arrow::null();
+  groups_.resize(static_cast<std::size_t>(count));
+  if (groups == nullptr) groups_[0].count += rows;
+  for (std::int64_t row = 0; groups != nullptr && row < rows; ++row) ++groups_[groups->Value(row)].count;
+}
+
+void Aggregation::add(const std::shared_ptr<arrow::Array>& values, const arrow::UInt32Array* groups,
+                      std::int64_t count) {
+  result_type(aggregate_, *values->type());  // throws if there is none
+  groups_.resize(static_cast<std::size_t>(count));
+  const auto group_of = [&](std::int64_t row) -> Group& { return groups_[groups == nullptr ? 0 : groups->Value(row)]; };
+  if (values->null_count() > 0) {
+    for (std::int64_t row = 0; row < values->length(); ++row) group_of(row).has_nulls |= values->IsNull(row);
+  }
+  const auto type = values_type(aggregate_, *values->type());
+  values_type_ = type;
+  if (is_number(*type)) {
+    for_each_number(*cast(values, type), [&](std::int64_t row, auto value) {
+      if constexpr (std::is_floating_point_v<decltype(value)>) {
+        add_double(group_of(row), value);
+      } else {
+        add_integer(group_of(row), value);
+      }
+    });
     return;
   }
-  if (takes_texts && for_each_text(values, [&](std::string text) { add_extreme(Value(std::move(text))); })) return;
-  if (takes_texts && has_order(*values.type())) return add_extreme_of(values);
-  throw InvalidArgument(fmt::format("{} cannot be computed: the column is of {}, which is no type of {}",
-                                    to_string(aggregate_), values.type()->ToString(),
-                                    takes_texts ? "numbers, texts, dates or times" : "numbers"));
+  for (std::int64_t row = 0; row < values->length(); ++row) group_of(row).count += values->IsNull(row) ? 0 : 1;
+  if (aggregate_.kind != Kind::count) extremes_.add(cast(values, type), groups);
 }
 
-void Aggregation::add_integer(std::int64_t value) {
-  integer_sum_ += value;
-  if (aggregate_.kind == Aggregate::Kind::min || aggregate_.kind == Aggregate::Kind::max) return add_extreme(value);
-  add_sample(static_cast<double>(value));
+void Aggregation::add_integer(Group& group, WideInteger value) const {
+  ++group.count;
+  if (is_extreme()) {
+    const bool is_better = aggregate_.kind == Kind::min ? value < group.integer : value > group.integer;
+    if (!group.has_extreme || is_better) group.integer = value;
+    group.has_extreme = true;
+    return;
+  }
+  group.integer += value;
+  if (aggregate_.kind != Kind::std) return;
+  const double difference = static_cast<double>(value) - group.mean;
+  group.mean += difference / static_cast<double>(group.count);
+  group.squares += difference * (static_cast<double>(value) - group.mean);
 }
 
-void Aggregation::add_unsigned(std::uint64_t value) {
-  if (value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-    return add_integer(static_cast<std::int64_t>(value));
-  integer_sum_ += value;
-  if (aggregate_.kind == Aggregate::Kind::min || aggregate_.kind == Aggregate::Kind::max)
-    return add_extreme(static_cast<double>(value));
-  add_sample(static_cast<double>(value));
-}
-
-void Aggregation::add_double(double value) {
+void Aggregation::add_double(Group& group, double value) const {
   if (std::isnan(value) && options_.ignore_nan) return;
-  if (aggregate_.kind == Aggregate::Kind::min || aggregate_.kind == Aggregate::Kind::max) {
-    if (!std::isnan(value)) return add_extreme(value);
-    ++count_;  // if all values are NaN, so is the extreme
+  ++group.count;
+  if (is_extreme()) {
+    if (std::isnan(value)) return;
+    const bool is_better = aggregate_.kind == Kind::min ? value < group.number : value > group.number;
+    if (!group.has_extreme || is_better) group.number = value;
+    group.has_extreme = true;
     return;
   }
   // Neumaier's summation: the result hardly depends on the order of the values.
-  const double sum = sum_ + value;
+  const double sum = group.number + value;
   if (std::isfinite(sum))
-    compensation_ += std::abs(sum_) >= std::abs(value) ? (sum_ - sum) + value : (value - sum) + sum_;
-  sum_ = sum;
-  add_sample(value);
+    group.compensation +=
+        std::abs(group.number) >= std::abs(value) ? (group.number - sum) + value : (value - sum) + group.number;
+  group.number = sum;
+  // Welford's algorithm for the mean and the sum of squares.
+  const double difference = value - group.mean;
+  group.mean += difference / static_cast<double>(group.count);
+  group.squares += difference * (value - group.mean);
 }
 
-// Welford's algorithm for the mean and the sum of squares.
-void Aggregation::add_sample(double value) {
-  ++count_;
-  const double difference = value - mean_;
-  mean_ += difference / static_cast<double>(count_);
-  squares_ += difference * (value - mean_);
+bool Aggregation::is_left_out(const Group& group) const {
+  return (group.has_nulls && !options_.ignore_nulls) || group.count == 0;
 }
 
-void Aggregation::add_extreme(Value value) {
-  ++count_;
-  const bool is_min = aggregate_.kind == Aggregate::Kind::min;
-  if (!extreme_ || (is_min ? is_less(value, *extreme_) : is_less(*extreme_, value))) extreme_ = std::move(value);
+double Aggregation::mean_of(const Group& group) const {
+  const double sum = is_float(*values_type_) ? group.number + group.compensation : static_cast<double>(group.integer);
+  return sum / static_cast<double>(group.count);
 }
 
-void Aggregation::add_extreme_of(const arrow::Array& values) {
-  initialise_compute();
-  const std::string doing = "cannot compute " + to_string(aggregate_);
-  const auto extreme = [&](const arrow::Array& of) {
-    const arrow::Datum both = checked(arrow::compute::MinMax(of.data()), doing);
-    return both.scalar_as<arrow::StructScalar>().value[aggregate_.kind == Aggregate::Kind::min ? 0 : 1];
-  };
-  count_ += values.length() - values.null_count();
-  auto found = extreme(values);
-  if (!found->is_valid) return;
-  if (arrow_extreme_ == nullptr) {
-    arrow_extreme_ = std::move(found);
-    return;
+std::shared_ptr<arrow::Array> Aggregation::integer_results(std::int64_t count) const {
+  // An extreme may need the 64th bit.
+  arrow::UInt64Builder large;
+  arrow::Int64Builder builder;
+  const bool is_large = is_extreme() && values_type_->id() == arrow::Type::UINT64;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Group& group = groups_[static_cast<std::size_t>(i)];
+    if (is_left_out(group)) {
+      check(is_large ? large.AppendNull() : builder.AppendNull(), kAggregating);
+    } else if (is_large) {
+      check(large.Append(static_cast<std::uint64_t>(group.integer)), kAggregating);
+    } else if (group.integer > std::numeric_limits<std::int64_t>::max() ||
+               group.integer < std::numeric_limits<std::int64_t>::min()) {
+      throw InvalidArgument(fmt::format("{} does not fit 64 bits: make a column of doubles from it, and sum that",
+                                        to_string(aggregate_)));
+    } else {
+      check(builder.Append(static_cast<std::int64_t>(group.integer)), kAggregating);
+    }
   }
-  const auto one = checked(arrow::MakeArrayFromScalar(*arrow_extreme_, 1), doing);
-  const auto other = checked(arrow::MakeArrayFromScalar(*found, 1), doing);
-  arrow_extreme_ = extreme(*checked(arrow::Concatenate({one, other}), doing));
+  const auto results = checked(is_large ? large.Finish() : builder.Finish(), kAggregating);
+  return is_extreme() ? cast(results, values_type_) : results;
 }
 
-Value Aggregation::sum() const {
-  if (has_doubles_) return sum_ + compensation_;
-  if (integer_sum_ > std::numeric_limits<std::int64_t>::max() ||
-      integer_sum_ < std::numeric_limits<std::int64_t>::min())
-    throw InvalidArgument(
-        fmt::format("{} does not fit 64 bits: make a column of doubles from it, and sum that", to_string(aggregate_)));
-  return static_cast<std::int64_t>(integer_sum_);
-}
-
-Value Aggregation::result() const {
+std::shared_ptr<arrow::Array> Aggregation::double_results(std::int64_t count) const {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  if (has_nulls_ && !options_.ignore_nulls && aggregate_.kind != Aggregate::Kind::count) return {};
-  if (aggregate_.kind == Aggregate::Kind::count) return count_;
-  if (count_ == 0) return {};
-  const auto count = static_cast<double>(count_);
-  switch (aggregate_.kind) {
-    case Aggregate::Kind::sum:
-      return sum();
-    case Aggregate::Kind::mean:
-      return has_doubles_ ? (sum_ + compensation_) / count : static_cast<double>(integer_sum_) / count;
-    case Aggregate::Kind::std:
-      return count_ > options_.ddof ? std::sqrt(squares_ / (count - static_cast<double>(options_.ddof))) : kNan;
-    default:
-      if (arrow_extreme_ != nullptr) return to_value(*arrow_extreme_);
-      return extreme_.value_or(Value(kNan));
+  arrow::DoubleBuilder builder;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Group& group = groups_[static_cast<std::size_t>(i)];
+    if (is_left_out(group)) {
+      check(builder.AppendNull(), kAggregating);
+      continue;
+    }
+    double result = 0;
+    if (aggregate_.kind == Kind::mean) {
+      result = mean_of(group);
+    } else if (aggregate_.kind == Kind::std) {
+      const double divisor = static_cast<double>(group.count) - static_cast<double>(options_.ddof);
+      result = divisor > 0 ? std::sqrt(group.squares / divisor) : kNan;
+    } else if (aggregate_.kind == Kind::sum) {
+      result = group.number + group.compensation;
+    } else {
+      result = group.has_extreme ? group.number : kNan;
+    }
+    check(builder.Append(result), kAggregating);
   }
+  const auto results = checked(builder.Finish(), kAggregating);
+  return is_extreme() ? cast(results, values_type_) : results;
+}
+
+std::shared_ptr<arrow::Array> Aggregation::results(std::int64_t count) const {
+  if (aggregate_.kind == Kind::count) {
+    arrow::Int64Builder builder;
+    for (std::int64_t i = 0; i < count; ++i)
+      check(builder.Append(i < std::ssize(groups_) ? groups_[static_cast<std::size_t>(i)].count : 0), kAggregating);
+    return checked(builder.Finish(), kAggregating);
+  }
+  if (values_type_ == nullptr) return nulls(count, arrow::null());
+  const auto type = result_type(aggregate_, *values_type_);
+  if (type->id() == arrow::Type::NA) return nulls(count, type);
+  if (is_number(*type)) return is_float(*type) ? double_results(count) : integer_results(count);
+  auto extremes = extremes_.results(count, type);
+  if (options_.ignore_nulls) return extremes;
+  arrow::BooleanBuilder counts;
+  for (std::int64_t i = 0; i < count; ++i)
+    check(counts.Append(!is_left_out(groups_[static_cast<std::size_t>(i)])), kAggregating);
+  return checked(arrow::compute::IfElse(checked(counts.Finish(), kAggregating), extremes, arrow::MakeNullScalar(type)),
+                 kAggregating)
+      .make_array();
 }
 
 }  // namespace cadre::data

@@ -14,15 +14,18 @@
 #include <set>
 #include <utility>
 
+#include "cadre/data/grouped_data.h"
 #include "data/aggregates.h"
 #include "data/arrow_status.h"
 #include "data/compute.h"
 #include "data/execution.h"
 #include "data/files.h"
+#include "data/folder_writer.h"
 #include "data/functions.h"
 #include "data/parquet_writer.h"
 #include "data/plan.h"
 #include "data/row_values.h"
+#include "data/text_writer.h"
 
 namespace cadre::data {
 
@@ -40,6 +43,15 @@ Dataset detail::PlanAccess::dataset(PlanContent plan) {
   return Dataset(std::make_shared<Dataset::State>(std::move(plan)));
 }
 
+Dataset detail::PlanAccess::append(const Dataset& dataset, decltype(Node::operation) operation,
+                                   const std::vector<Dataset>& other_inputs) {
+  const PlanContent& before = plan(dataset);
+  Node node{std::move(operation), {before.node}};
+  for (const Dataset& input : other_inputs) node.inputs.push_back(plan(input).node);
+  require_valid(node);
+  return PlanAccess::dataset({std::make_shared<Node>(std::move(node)), before.name, before.options});
+}
+
 void detail::PlanAccess::keep_stats(const Dataset& dataset, ExecutionStats stats) {
   const std::lock_guard lock(dataset.state_->mutex);
   dataset.state_->stats = std::move(stats);
@@ -49,12 +61,8 @@ namespace {
 
 using detail::PlanAccess;
 
-// Returns the dataset with one more operator.
-template <class Operation>
-Dataset append(const Dataset& dataset, Operation operation) {
-  const PlanContent& plan = PlanAccess::plan(dataset);
-  return PlanAccess::dataset(
-      {std::make_shared<Node>(Node{std::move(operation), {plan.node}}), plan.name, plan.options});
+Dataset append(const Dataset& dataset, decltype(Node::operation) operation) {
+  return PlanAccess::append(dataset, std::move(operation));
 }
 
 Dataset from_node(Node node) { return PlanAccess::dataset({.node = std::make_shared<Node>(std::move(node))}); }
@@ -147,6 +155,7 @@ std::string to_string(const Schema& schema) {
   return text;
 }
 
+Aggregate count() { return {Aggregate::Kind::count, ""}; }
 Aggregate count(const std::string& column) { return {Aggregate::Kind::count, column}; }
 Aggregate sum(const std::string& column) { return {Aggregate::Kind::sum, column}; }
 Aggregate min(const std::string& column) { return {Aggregate::Kind::min, column}; }
@@ -172,6 +181,11 @@ Dataset Dataset::map_batches(const Actor& actor, const MapBatchesOptions& option
 Dataset Dataset::map(const RowFunction& function, const MapOptions& options) const {
   return append(*this,
                 to_call("row function", function, {.concurrency = options.concurrency, .num_cpus = options.num_cpus}));
+}
+
+Dataset Dataset::flat_map(const FlatMapFunction& function, const MapOptions& options) const {
+  return append(*this, to_call("function of row to rows", function,
+                               {.concurrency = options.concurrency, .num_cpus = options.num_cpus}));
 }
 
 Dataset Dataset::filter(const RowPredicate& predicate, const MapOptions& options) const {
@@ -209,12 +223,64 @@ Dataset Dataset::skip(std::int64_t count) const {
 }
 
 Dataset Dataset::concat(const std::vector<Dataset>& others) const {
-  Node node{Concat{}, {state_->plan.node}};
-  for (const Dataset& other : others) node.inputs.push_back(other.state_->plan.node);
-  return PlanAccess::dataset({std::make_shared<Node>(std::move(node)), state_->plan.name, state_->plan.options});
+  return PlanAccess::append(*this, Concat{}, others);
 }
 
 Dataset Dataset::random_shuffle(std::uint64_t seed) const { return append(*this, Shuffle{seed}); }
+
+Dataset Dataset::random_sample(double fraction, std::uint64_t seed) const {
+  return append(*this, Sample{.fraction = fraction, .seed = seed});
+}
+
+Dataset Dataset::sort(const std::vector<SortKey>& keys) const { return append(*this, Sort{keys}); }
+
+GroupedData Dataset::groupby(const std::vector<std::string>& keys) const { return {*this, keys}; }
+
+Dataset Dataset::join(const Dataset& right, JoinType type, const JoinOptions& options) const {
+  return PlanAccess::append(*this,
+                            Join{.kind = type,
+                                 .left_on = options.on,
+                                 .right_on = options.right_on.empty() ? options.on : options.right_on,
+                                 .left_suffix = options.left_suffix,
+                                 .right_suffix = options.right_suffix},
+                            {right});
+}
+
+Dataset Dataset::zip(const std::vector<Dataset>& others) const { return PlanAccess::append(*this, Zip{}, others); }
+
+std::vector<Value> Dataset::unique(const std::string& column, bool ignore_nulls) const {
+  std::vector<Value> values;
+  const Dataset different = select_columns({column}).groupby(column).aggregate({});
+  for_each_block(*this, different, [&](const Block& block) {
+    for (std::int64_t row = 0; row < block->num_rows(); ++row) {
+      Value value = value_at(*block->column(0), row);
+      if (!ignore_nulls || !value.is_null()) values.push_back(std::move(value));
+    }
+  });
+  return values;
+}
+
+std::pair<Dataset, Dataset> Dataset::train_test_split(double test_fraction,
+                                                      const TrainTestSplitOptions& options) const {
+  if (!(test_fraction > 0 && test_fraction < 1))
+    throw InvalidArgument(
+        fmt::format("train_test_split cannot be used: test_fraction is {}; it must be above 0 and below 1, or be a "
+                    "number of rows, which is an integer",
+                    test_fraction));
+  const std::int64_t rows = count();
+  return split_off(rows - static_cast<std::int64_t>(static_cast<double>(rows) * (1 - test_fraction)), options);
+}
+
+std::pair<Dataset, Dataset> Dataset::split_off(std::int64_t count, const TrainTestSplitOptions& options) const {
+  const std::int64_t rows = this->count();
+  if (count <= 0 || count >= rows)
+    throw InvalidArgument(
+        fmt::format("train_test_split cannot be used: {} of {} rows would be for the test; it must be above 0, and "
+                    "leave rows for training",
+                    count, rows));
+  const Dataset all = options.shuffle ? random_shuffle(options.seed) : *this;
+  return {all.limit(rows - count), all.skip(rows - count)};
+}
 
 std::vector<Dataset> Dataset::split(std::int64_t n, const SplitOptions& options) const {
   if (n < 1) throw InvalidArgument(fmt::format("a dataset cannot be split into {} parts: n must be above 0", n));
@@ -318,7 +384,7 @@ Batch Dataset::take_batch(std::int64_t count) const {
   std::vector<Block> blocks;
   for_each_block(*this, limit(count), [&](const Block& block) { blocks.push_back(block); });
   if (blocks.empty()) throw InvalidArgument("take_batch needs a row, and the dataset has none");
-  return Batch(join(blocks, arrow::default_memory_pool()));
+  return Batch(data::join(blocks, arrow::default_memory_pool()));
 }
 
 void Dataset::show(std::int64_t count) const {
@@ -331,14 +397,23 @@ Row Dataset::aggregate(const std::vector<Aggregate>& aggregates, const Aggregate
   std::vector<std::string> columns;
   for (const Aggregate& one : aggregates) {
     aggregations.emplace_back(one, options);
-    if (std::ranges::find(columns, one.column) == columns.end()) columns.push_back(one.column);
+    const bool is_of_rows = one.column.empty() && one.kind == Aggregate::Kind::count;
+    if (!is_of_rows && std::ranges::find(columns, one.column) == columns.end()) columns.push_back(one.column);
   }
   if (aggregates.empty()) throw InvalidArgument("aggregate needs at least one aggregate");
   for_each_block(*this, select_columns(columns), [&](const Block& block) {
-    for (Aggregation& one : aggregations) one.add(*block->GetColumnByName(one.aggregate().column));
+    for (Aggregation& one : aggregations) {
+      const std::string& column = one.aggregate().column;
+      if (column.empty()) {
+        one.add_rows(block->num_rows());
+      } else {
+        one.add(block->GetColumnByName(column));
+      }
+    }
   });
   Dict results;
-  for (const Aggregation& one : aggregations) results.emplace_back(to_string(one.aggregate()), one.result());
+  for (const Aggregation& one : aggregations)
+    results.emplace_back(to_string(one.aggregate()), value_at(*one.results(), 0));
   return Row(std::move(results));
 }
 
@@ -374,18 +449,45 @@ double Dataset::std(const std::string& column, const AggregateOptions& options) 
 
 Shard Dataset::shard(const ShardOptions& options) const { return PlanAccess::shard(*this, options); }
 
+namespace {
+
+std::vector<std::filesystem::path> write(const Dataset& dataset, const std::filesystem::path& folder,
+                                         FileFormat format) {
+  Execution execution(PlanAccess::plan(dataset));  // first: throws if the plan has a fault
+  FolderWriter writer(folder, std::move(format), execution.schema());
+  while (const auto block = execution.next()) writer.write(*block);
+  auto files = writer.finish(execution.schema());
+  PlanAccess::keep_stats(dataset, execution.stats());
+  return files;
+}
+
+}  // namespace
+
 std::vector<std::filesystem::path> Dataset::write_parquet(const std::filesystem::path& folder,
                                                           const WriteParquetOptions& options) const {
   std::vector<std::string> faults;
   check_at_least(faults, "max_rows_per_file", options.max_rows_per_file, 1);
   check_at_least(faults, "rows_per_row_group", options.rows_per_row_group, 1);
   throw_faults("write_parquet cannot begin", faults);
-  Execution execution(state_->plan);  // first: throws if the plan has a fault
-  ParquetWriter writer(folder, options);
-  while (const auto block = execution.next()) writer.write(*block);
-  auto files = writer.finish(execution.schema());
-  PlanAccess::keep_stats(*this, execution.stats());
-  return files;
+  return write(*this, folder, parquet_format(options));
+}
+
+std::vector<std::filesystem::path> Dataset::write_csv(const std::filesystem::path& folder,
+                                                      const WriteCsvOptions& options) const {
+  std::vector<std::string> faults;
+  check_at_least(faults, "max_rows_per_file", options.max_rows_per_file, 1);
+  if (options.delimiter == '"' || options.delimiter == '\n' || options.delimiter == '\r')
+    faults.emplace_back("delimiter is a quote or the end of a line");
+  throw_faults("write_csv cannot begin", faults);
+  return write(*this, folder, csv_format(options));
+}
+
+std::vector<std::filesystem::path> Dataset::write_json(const std::filesystem::path& folder,
+                                                       const WriteJsonOptions& options) const {
+  std::vector<std::string> faults;
+  check_at_least(faults, "max_rows_per_file", options.max_rows_per_file, 1);
+  throw_faults("write_json cannot begin", faults);
+  return write(*this, folder, json_format(options));
 }
 
 std::optional<ExecutionStats> Dataset::stats() const {

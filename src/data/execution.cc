@@ -16,8 +16,12 @@
 #include "data/caller.h"
 #include "data/compute.h"
 #include "data/expressions.h"
+#include "data/group_by.h"
+#include "data/hash_join.h"
 #include "data/interrupts.h"
+#include "data/keys.h"
 #include "data/shuffle.h"
+#include "data/sort.h"
 #include "data/stage.h"
 #include "data/worker_pool.h"
 #include "engine/local/local_engine.h"
@@ -179,8 +183,9 @@ class CallTasks final : public TaskSource {
   }
   void require_same_result(const Block& block) {
     const std::lock_guard lock(mutex_);
+    if (block->num_rows() == 0) return;
     if (schema_ == nullptr) schema_ = block->schema();
-    if (block->num_rows() == 0 || block->schema()->Equals(*schema_, false)) return;
+    if (block->schema()->Equals(*schema_, false)) return;
     throw DatasetError(fmt::format("{} has returned batches with different columns: {{{}}} and {{{}}}", options_.name,
                                    schema_->ToString(), block->schema()->ToString()));
   }
@@ -291,11 +296,30 @@ std::shared_ptr<arrow::Schema> renamed(const arrow::Schema& schema,
 // Counts the operators that have threads, or hold rows, at the same time.
 std::int64_t count_stages(const Node& node) {
   std::int64_t below = 0;
-  for (const NodePtr& input : node.inputs) below = std::max(below, count_stages(*input));
+  for (const NodePtr& input : node.inputs) {
+    const std::int64_t of_input = count_stages(*input);
+    below = std::holds_alternative<Zip>(node.operation) ? below + of_input : std::max(below, of_input);
+  }
   const bool is_light =
       std::holds_alternative<Filter>(node.operation) || std::holds_alternative<Select>(node.operation) ||
-      std::holds_alternative<Rename>(node.operation) || std::holds_alternative<Concat>(node.operation);
+      std::holds_alternative<Rename>(node.operation) || std::holds_alternative<Concat>(node.operation) ||
+      std::holds_alternative<Sample>(node.operation) || std::holds_alternative<Zip>(node.operation);
   return below + (is_light ? 0 : 1);
+}
+
+// Throws InvalidArgument if the inputs of a zip are known to have different numbers of rows.
+void require_equal_counts(const Node& zip) {
+  std::optional<std::int64_t> first;
+  for (std::size_t i = 0; i < zip.inputs.size(); ++i) {
+    const auto count = known_count(zip.inputs[i]);
+    if (!count) return;
+    if (!first) first = count;
+    if (*count != *first)
+      throw InvalidArgument(
+          fmt::format("zip needs datasets with equally many rows: the first one has {}, and dataset {} has {}; limit() "
+                      "the longer one",
+                      *first, i + 1, *count));
+  }
 }
 
 }  // namespace
@@ -324,14 +348,21 @@ class Execution::Builder {
       return read(*std::move(source), std::move(steps), schema);
     }
     return std::visit(
-        base::Overload{[&](const Filter& filter) { return build_filter(node, filter, std::move(steps), schema); },
-                       [&](const Select& select) { return build_select(node, select, std::move(steps), schema); },
-                       [&](const Rename& rename) { return build_rename(node, rename, std::move(steps), schema); },
-                       [&](const Call& call) { return build_call(node, call, std::move(steps), schema); },
-                       [&](const Slice& slice) { return build_slice(node, slice, std::move(steps), schema); },
-                       [&](const Concat&) { return build_concat(node, steps, schema); },
-                       [&](const Shuffle& shuffle) { return build_shuffle(node, shuffle, std::move(steps), schema); },
-                       [&](const auto&) -> std::unique_ptr<BlockStream> { return nullptr; }},
+        base::Overload{
+            [&](const Filter& filter) { return build_filter(node, filter, std::move(steps), schema); },
+            [&](const Select& select) { return build_select(node, select, std::move(steps), schema); },
+            [&](const Rename& rename) { return build_rename(node, rename, std::move(steps), schema); },
+            [&](const Call& call) { return build_call(node, call, std::move(steps), schema); },
+            [&](const Slice& slice) { return build_slice(node, slice, std::move(steps), schema); },
+            [&](const Concat&) { return build_concat(node, steps, schema); },
+            [&](const Shuffle& shuffle) { return build_shuffle(node, shuffle, std::move(steps), schema); },
+            [&](const Sample& sample) { return build_sample(node, sample, std::move(steps), schema); },
+            [&](const Sort& sort) { return build_sort(node, sort, std::move(steps), schema); },
+            [&](const GroupBy& group_by) { return build_group_by(node, group_by, std::move(steps), schema); },
+            [&](const GroupBatches& groups) { return build_groups(node, groups, std::move(steps), schema); },
+            [&](const Join& join) { return build_join(node, join, std::move(steps), schema); },
+            [&](const Zip&) { return build_zip(node, std::move(steps), schema); },
+            [&](const auto&) -> std::unique_ptr<BlockStream> { return nullptr; }},
         node->operation);
   }
 
@@ -430,6 +461,77 @@ class Execution::Builder {
     return with_steps(std::move(stream), std::move(steps), *node);
   }
 
+  std::unique_ptr<BlockStream> build_sample(const NodePtr& node, const Sample& sample, std::vector<Step> steps,
+                                            std::shared_ptr<arrow::Schema>& schema) {
+    auto stream = std::make_unique<Sampled>(build(node->inputs.front(), {}, schema), sample, execution_.pool());
+    return with_steps(std::move(stream), std::move(steps), *node);
+  }
+
+  std::unique_ptr<BlockStream> build_sort(const NodePtr& node, const Sort& sort, std::vector<Step> steps,
+                                          std::shared_ptr<arrow::Schema>& schema) {
+    auto input = build(node->inputs.front(), {}, schema);
+    if (schema != nullptr) require_sort_keys(*schema, sort.keys);
+    const Sorted::Options options{
+        .keys = sort.keys, .limit_bytes = share_, .block_bytes = context_.block_bytes, .pool = context_.pool};
+    auto stream = std::make_unique<Sorted>(std::move(input), options, execution_.progress_.add("sort", 1));
+    return with_steps(std::move(stream), std::move(steps), *node);
+  }
+
+  std::unique_ptr<BlockStream> build_group_by(const NodePtr& node, const GroupBy& group_by, std::vector<Step> steps,
+                                              std::shared_ptr<arrow::Schema>& schema) {
+    auto input = build(node->inputs.front(), {}, schema);
+    if (schema != nullptr) schema = schema_of(group_by, *schema);
+    auto stream = std::make_unique<Grouped>(std::move(input), group_by, share_, execution_.progress_.add("groupby", 1));
+    return with_steps(std::move(stream), std::move(steps), *node);
+  }
+
+  std::unique_ptr<BlockStream> build_groups(const NodePtr& node, const GroupBatches& groups, std::vector<Step> steps,
+                                            std::shared_ptr<arrow::Schema>& schema) {
+    auto input = build(node->inputs.front(), {}, schema);
+    if (schema != nullptr) require_keys(*schema, groups.keys, "map_groups");
+    auto stream = std::make_unique<GroupBlocks>(std::move(input), groups.keys, share_, execution_.pool());
+    return with_steps(std::move(stream), std::move(steps), *node);
+  }
+
+  std::unique_ptr<BlockStream> build_join(const NodePtr& node, Join join, std::vector<Step> steps,
+                                          std::shared_ptr<arrow::Schema>& schema) {
+    NodePtr left = node->inputs.front();
+    NodePtr right = node->inputs.back();
+    if (join.kind == JoinType::right_semi || join.kind == JoinType::right_anti) {
+      join.kind = join.kind == JoinType::right_semi ? JoinType::left_semi : JoinType::left_anti;
+      std::swap(left, right);
+      std::swap(join.left_on, join.right_on);
+    }
+    HashJoined::Options options{.join = join, .limit_bytes = share_, .pool = execution_.pool()};
+    auto right_stream = build(right, {}, options.right_schema);
+    auto left_stream = build(left, {}, options.left_schema);
+    if (options.left_schema != nullptr && options.right_schema != nullptr) {
+      arrow::FieldVector fields;
+      for (const JoinedColumn& column : columns_of(join, *options.left_schema, *options.right_schema))
+        fields.push_back(column.field);
+      schema = arrow::schema(std::move(fields));
+    } else {
+      schema = nullptr;
+    }
+    auto stream = std::make_unique<HashJoined>(std::move(left_stream), std::move(right_stream), std::move(options),
+                                               execution_.progress_.add("join", 1));
+    return with_steps(std::move(stream), std::move(steps), *node);
+  }
+
+  std::unique_ptr<BlockStream> build_zip(const NodePtr& node, std::vector<Step> steps,
+                                         std::shared_ptr<arrow::Schema>& schema) {
+    std::vector<std::unique_ptr<BlockStream>> inputs;
+    std::vector<std::shared_ptr<arrow::Schema>> schemas;
+    for (const NodePtr& input : node->inputs) {
+      inputs.push_back(build(input, {}, schema));
+      schemas.push_back(schema);
+    }
+    require_equal_counts(*node);
+    const bool are_known = std::ranges::none_of(schemas, [](const auto& one) { return one == nullptr; });
+    schema = are_known ? zipped_schema(schemas) : nullptr;
+    return with_steps(std::make_unique<Zipped>(std::move(inputs)), std::move(steps), *node);
+  }
+
   std::unique_ptr<BlockStream> with_steps(std::unique_ptr<BlockStream> stream, std::vector<Step> steps,
                                           const Node& node) {
     if (steps.empty()) return stream;
@@ -484,8 +586,10 @@ Source shared_source(const NodePtr& node) {
     count_rows(source->pieces);
     return *std::move(source);
   }
-  if (std::holds_alternative<Slice>(node->operation) || std::holds_alternative<Shuffle>(node->operation) ||
-      std::holds_alternative<Concat>(node->operation))
+  const bool is_of_each_row =
+      std::holds_alternative<Call>(node->operation) || std::holds_alternative<Filter>(node->operation) ||
+      std::holds_alternative<Select>(node->operation) || std::holds_alternative<Rename>(node->operation);
+  if (!is_of_each_row)
     throw InvalidArgument(
         fmt::format("a dataset with {} after other operators cannot be shared by ranks, which share what is read: "
                     "materialize() it, or write it to files, and share that",
@@ -494,7 +598,10 @@ Source shared_source(const NodePtr& node) {
 }
 
 bool keeps_rows(const NodePtr& node) {
-  if (has_filter(*node) || std::holds_alternative<Filter>(node->operation)) return false;
+  if (has_filter(*node) || std::holds_alternative<Filter>(node->operation) ||
+      std::holds_alternative<Sample>(node->operation) || std::holds_alternative<GroupBy>(node->operation) ||
+      std::holds_alternative<Join>(node->operation))
+    return false;
   if (const auto* call = std::get_if<Call>(&node->operation); call != nullptr && call->kind != "row function")
     return false;
   return std::ranges::all_of(node->inputs, keeps_rows);
@@ -509,6 +616,7 @@ std::optional<std::int64_t> stored_count(const NodePtr& node) {
 std::optional<std::int64_t> known_count(const NodePtr& node) {
   if (!keeps_rows(node)) return std::nullopt;
   if (const auto source = pieces_of(*node)) return known_rows(*source);
+  if (std::holds_alternative<Zip>(node->operation)) return known_count(node->inputs.front());
   std::int64_t count = 0;
   for (const NodePtr& input : node->inputs) {
     const auto rows = known_count(input);

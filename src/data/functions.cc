@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <utility>
 #include <vector>
 
 #include "base/registry.h"
@@ -58,6 +59,14 @@ bool detail::register_batch_call(std::string_view kind, std::string_view name, B
 Batch detail::map_rows(const Batch& batch, Row (*function)(const Row&)) {
   std::vector<Row> rows;
   for (std::int64_t row = 0; row < batch.num_rows(); ++row) rows.push_back(function(batch.row(row)));
+  return to_batch(rows);
+}
+
+Batch detail::flat_map_rows(const Batch& batch, std::vector<Row> (*function)(const Row&)) {
+  std::vector<Row> rows;
+  for (std::int64_t row = 0; row < batch.num_rows(); ++row) {
+    for (Row& made : function(batch.row(row))) rows.push_back(std::move(made));
+  }
   return to_batch(rows);
 }
 

@@ -8,16 +8,12 @@
 #include <parquet/exception.h>
 #include <parquet/properties.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "data/arrow_status.h"
 
 namespace cadre::data {
-namespace fs = std::filesystem;
 namespace {
-
-constexpr std::int64_t kUnsentBytes = std::int64_t{16} << 20;
 
 arrow::Compression::type to_compression(const std::string& name) {
   constexpr std::pair<const char*, arrow::Compression::type> kCompressions[] = {
@@ -33,97 +29,46 @@ arrow::Compression::type to_compression(const std::string& name) {
       fmt::format("write_parquet: there is no compression \"{}\"; there are none, snappy, gzip, zstd and lz4", name));
 }
 
-}  // namespace
+class ParquetWriter final : public FileWriter {
+ public:
+  ParquetWriter(std::unique_ptr<parquet::arrow::FileWriter> writer, std::string doing)
+      : writer_(std::move(writer)), doing_(std::move(doing)) {}
 
-struct ParquetWriter::File {
-  std::string doing;  // for error messages
-  std::shared_ptr<arrow::io::OutputStream> stream;
-  std::unique_ptr<parquet::arrow::FileWriter> writer;
-  std::int64_t rows = 0;
-  std::int64_t flushed_bytes = 0;
+  void write(const Block& block) override {
+    try {
+      check(writer_->WriteRecordBatch(*block), doing_);
+    } catch (const parquet::ParquetException& error) {
+      throw StorageError(fmt::format("{}: {}", doing_, error.what()));
+    }
+  }
+  void close() override { check(writer_->Close(), doing_); }
+
+ private:
+  std::unique_ptr<parquet::arrow::FileWriter> writer_;
+  std::string doing_;
 };
 
-ParquetWriter::ParquetWriter(const std::string& folder, const WriteParquetOptions& options)
-    : folder_(folder), options_(options) {
-  to_compression(options_.compression);
-  for (const std::string& name : folder_.list()) {
-    if (name.ends_with(".parquet"))
-      throw InvalidArgument(
-          fmt::format("write_parquet does not write into {}, which has Parquet files already ({}): "
-                      "remove them, or choose another folder",
-                      folder_.shown(), name));
-  }
-}
+}  // namespace
 
-ParquetWriter::~ParquetWriter() {
-  if (file_ != nullptr)
-    (void)file_->stream->Abort();  // closing it would leave an incomplete file in place of a complete one
-  file_.reset();
-  for (const std::string& name : files_) folder_.remove(name);
-}
-
-void ParquetWriter::open(const std::shared_ptr<arrow::Schema>& schema) {
-  const std::string name = fmt::format("part_{:06}.parquet", files_.size());
-  files_.push_back(name);
-  const std::string doing = "cannot write " + folder_.shown(name);
-  auto stream = folder_.create(name);
+FileFormat parquet_format(const WriteParquetOptions& options) {
   const auto properties = parquet::WriterProperties::Builder()
-                              .compression(to_compression(options_.compression))
-                              ->max_row_group_length(options_.rows_per_row_group)
+                              .compression(to_compression(options.compression))
+                              ->max_row_group_length(options.rows_per_row_group)
                               ->build();
   const auto arrow_properties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
-  auto writer = checked(
-      parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), stream, properties, arrow_properties),
-      doing);
-  file_ = std::make_unique<File>(File{doing, std::move(stream), std::move(writer)});
-}
-
-void ParquetWriter::close() {
-  if (file_ == nullptr) return;
-  check(file_->writer->Close(), file_->doing);
-  check(file_->stream->Close(), file_->doing);
-  file_.reset();
-}
-
-void ParquetWriter::write(const Block& block) {
-  if (block->num_columns() == 0)
-    throw InvalidArgument(
-        fmt::format("write_parquet cannot write rows without columns into {}, because a Parquet file "
-                    "has no place for them: write at least one column",
-                    folder_.shown()));
-  try {
-    for (std::int64_t row = 0; row < block->num_rows();) {
-      if (file_ == nullptr) open(block->schema());
-      const std::int64_t rows = std::min(block->num_rows() - row, options_.max_rows_per_file - file_->rows);
-      check(file_->writer->WriteRecordBatch(*block->Slice(row, rows)), file_->doing);
-      flush();
-      row += rows;
-      file_->rows += rows;
-      if (file_->rows == options_.max_rows_per_file) close();
-    }
-  } catch (const parquet::ParquetException& error) {
-    throw StorageError(fmt::format("cannot write {}: {}", folder_.shown(files_.back()), error.what()));
-  }
-}
-
-// Flushes regularly: a storage's stream accepts any amount of data and sends it in its own threads.
-void ParquetWriter::flush() {
-  const std::int64_t written = checked(file_->stream->Tell(), file_->doing);
-  if (written - file_->flushed_bytes < kUnsentBytes) return;
-  check(file_->stream->Flush(), file_->doing);
-  file_->flushed_bytes = written;
-}
-
-std::vector<fs::path> ParquetWriter::finish(const std::shared_ptr<arrow::Schema>& schema) {
-  if (files_.empty() && schema != nullptr) open(schema);
-  close();
-  std::vector<fs::path> paths;
-  for (const std::string& name : files_) {
-    folder_.publish(name);
-    paths.emplace_back(folder_.path_of(name));
-  }
-  files_.clear();
-  return paths;
+  return {
+      .method = "write_parquet",
+      .name = "Parquet",
+      .ending = ".parquet",
+      .max_rows_per_file = options.max_rows_per_file,
+      .open = [=](const std::shared_ptr<arrow::io::OutputStream>& stream, const std::shared_ptr<arrow::Schema>& schema,
+                  const std::string& doing) -> std::unique_ptr<FileWriter> {
+        return std::make_unique<ParquetWriter>(
+            checked(parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), stream, properties,
+                                                     arrow_properties),
+                    doing),
+            doing);
+      }};
 }
 
 }  // namespace cadre::data

@@ -7,6 +7,7 @@
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -42,6 +43,19 @@ void read_stored(FromMemory& memory, const cadre::Stored& stored) {
   const Value* object = find_entry(stored.dict(), "object");
   if (object == nullptr) stored.refuse("there is no object with the rows");
   memory.rows = std::make_shared<MemoryRows>(stored.at("object", *object).get<Reference>());
+}
+
+Value stored_form(const SortKey& key) { return Dict{{"column", key.column}, {"descending", key.descending}}; }
+void read_stored(SortKey& key, const cadre::Stored& stored) {
+  for (const auto& [name, value] : stored.dict()) {
+    if (name == "column") {
+      key.column = stored.at(name, value).get<std::string>();
+    } else if (name == "descending") {
+      key.descending = stored.at(name, value).get<bool>();
+    } else {
+      stored.refuse("a sort key has no \"" + name + "\"");
+    }
+  }
 }
 
 namespace {
@@ -88,8 +102,58 @@ std::optional<std::size_t> inputs_of(const decltype(Node::operation)& operation)
   return std::visit(
       base::Overload{[](const ReadFiles&) -> Count { return 0; }, [](const FromMemory&) -> Count { return 0; },
                      [](const Range&) -> Count { return 0; }, [](const Concat&) -> Count { return std::nullopt; },
+                     [](const Zip&) -> Count { return std::nullopt; }, [](const Join&) -> Count { return 2; },
                      [](const auto&) -> Count { return 1; }},
       operation);
+}
+
+// ---- Faults of operators
+
+void add_twice(std::vector<std::string>& faults, Names columns) {
+  std::ranges::sort(columns);
+  if (const auto twice = std::ranges::adjacent_find(columns); twice != columns.end())
+    faults.push_back(fmt::format("the column \"{}\" is there twice", *twice));
+}
+
+void add_faults(std::vector<std::string>& faults, const Sample& sample) {
+  if (!(sample.fraction >= 0 && sample.fraction <= 1))
+    faults.push_back(fmt::format("fraction is {}; it must be from 0 to 1", sample.fraction));
+}
+
+void add_faults(std::vector<std::string>& faults, const Sort& sort) {
+  Names columns;
+  for (const SortKey& key : sort.keys) columns.push_back(key.column);
+  if (columns.empty()) faults.emplace_back("it needs at least one column");
+  add_twice(faults, columns);
+}
+
+void add_faults(std::vector<std::string>& faults, const GroupBatches& groups) {
+  if (groups.keys.empty()) faults.emplace_back("it needs at least one key column");
+  add_twice(faults, groups.keys);
+}
+
+void add_faults(std::vector<std::string>& faults, const GroupBy& group_by) {
+  add_faults(faults, GroupBatches{group_by.keys});
+  if (group_by.options.ddof < 0)
+    faults.push_back(fmt::format("ddof is {}; it must be 0 or more", group_by.options.ddof));
+  Names names;
+  for (const Aggregate& aggregate : group_by.aggregates) {
+    names.push_back(to_string(aggregate));
+    if (aggregate.column.empty() && aggregate.kind != Aggregate::Kind::count)
+      faults.push_back(fmt::format("{} needs a column", names.back()));
+  }
+  add_twice(faults, names);
+}
+
+void add_faults(std::vector<std::string>& faults, const Join& join) {
+  if (join.left_on.empty()) faults.emplace_back("it needs at least one key column in JoinOptions::on");
+  if (join.left_on.size() != join.right_on.size())
+    faults.push_back(
+        fmt::format("JoinOptions::on has {} columns, and right_on has {}; each is compared with one of the "
+                    "other",
+                    join.left_on.size(), join.right_on.size()));
+  add_twice(faults, join.left_on);
+  add_twice(faults, join.right_on);
 }
 
 NodePtr to_node(std::vector<StoredNode> stored) {
@@ -104,6 +168,7 @@ NodePtr to_node(std::vector<StoredNode> stored) {
       inputs.push_back(nodes[static_cast<std::size_t>(index)]);
     }
     nodes.push_back(std::make_shared<Node>(Node{std::move(node.operation), std::move(inputs)}));
+    require_valid(*nodes.back());
   }
   if (nodes.empty()) throw InvalidArgument("it has no operator");
   return nodes.back();
@@ -142,6 +207,17 @@ NodePtr push(const Node& node, const Filter& filter) {
 
 }  // namespace
 
+void require_valid(const Node& node) {
+  std::vector<std::string> faults;
+  std::visit(
+      [&]<class Operation>(const Operation& operation) {
+        if constexpr (requires { add_faults(faults, operation); }) add_faults(faults, operation);
+      },
+      node.operation);
+  if (!faults.empty())
+    throw InvalidArgument(fmt::format("{} cannot be used:\n  {}", to_string(node), fmt::join(faults, "\n  ")));
+}
+
 // ---- Rows in memory
 
 MemoryRows::MemoryRows(std::shared_ptr<arrow::Schema> schema, std::vector<Block> blocks)
@@ -167,9 +243,10 @@ std::string to_string(const Node& node) {
                                    [](const FromMemory&) -> std::string { return "from_memory"; },
                                    [](const Range&) -> std::string { return "range"; },
                                    [](const Call& call) {
-                                     const char* method = call.kind == "row function"    ? "map"
-                                                          : call.kind == "row predicate" ? "filter"
-                                                                                         : "map_batches";
+                                     const char* method = call.kind == "row function"              ? "map"
+                                                          : call.kind == "row predicate"           ? "filter"
+                                                          : call.kind == "function of row to rows" ? "flat_map"
+                                                                                                   : "map_batches";
                                      return fmt::format("{}({})", method, call.name);
                                    },
                                    [](const Filter&) -> std::string { return "filter"; },
@@ -177,7 +254,13 @@ std::string to_string(const Node& node) {
                                    [](const Rename&) -> std::string { return "rename_columns"; },
                                    [](const Slice& slice) -> std::string { return slice.skip == 0 ? "limit" : "skip"; },
                                    [](const Concat&) -> std::string { return "concat"; },
-                                   [](const Shuffle&) -> std::string { return "random_shuffle"; }},
+                                   [](const Shuffle&) -> std::string { return "random_shuffle"; },
+                                   [](const Sample&) -> std::string { return "random_sample"; },
+                                   [](const Sort&) -> std::string { return "sort"; },
+                                   [](const GroupBy&) -> std::string { return "groupby"; },
+                                   [](const GroupBatches&) -> std::string { return "map_groups"; },
+                                   [](const Join&) -> std::string { return "join"; },
+                                   [](const Zip&) -> std::string { return "zip"; }},
                     node.operation);
 }
 

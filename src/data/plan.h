@@ -62,7 +62,8 @@ struct Range {
 };
 // A call of a function or class of the program.
 struct Call {
-  std::string kind = {};  // registered as "function", "class", "row function" or "row predicate"
+  // Registered as "function", "class", "row function", "row predicate" or "function of row to rows".
+  std::string kind = {};
   std::string name = {};
   std::optional<std::int64_t> batch_size = {};
   std::optional<std::int64_t> concurrency = {};
@@ -87,12 +88,43 @@ struct Concat {};
 struct Shuffle {
   std::uint64_t seed = 0;
 };
+struct Sample {
+  double fraction = 0;
+  std::uint64_t seed = 0;
+};
+struct Sort {
+  std::vector<SortKey> keys = {};
+};
+// A row for each group.
+struct GroupBy {
+  Names keys = {};
+  std::vector<Aggregate> aggregates = {};
+  AggregateOptions options = {};
+};
+// A block for each group of rows with equal keys that follow each other.
+struct GroupBatches {
+  Names keys = {};
+};
+// The first input is the left one. A right semi or anti join is a left one of the other input.
+struct Join {
+  JoinType kind = JoinType::inner;
+  Names left_on = {};
+  Names right_on = {};
+  std::string left_suffix = {};
+  std::string right_suffix = {};
+};
+struct Zip {};
 
 struct Node {
-  std::variant<ReadFiles, FromMemory, Range, Call, Filter, Select, Rename, Slice, Concat, Shuffle> operation;
+  std::variant<ReadFiles, FromMemory, Range, Call, Filter, Select, Rename, Slice, Concat, Shuffle, Sample, Sort,
+               GroupBy, GroupBatches, Join, Zip>
+      operation;
   std::vector<std::shared_ptr<const Node>> inputs = {};
 };
 using NodePtr = std::shared_ptr<const Node>;
+
+// Throws InvalidArgument, with all faults, if what an operator was given suits no dataset.
+void require_valid(const Node& node);
 
 // Returns "map_batches(Predictor)" and the like, for messages.
 std::string to_string(const Node& node);
@@ -122,6 +154,9 @@ class PlanAccess {
  public:
   static const PlanContent& plan(const Dataset& dataset);
   static Dataset dataset(PlanContent plan);
+  // Returns the dataset with one more operator, whose first input it is. Throws the errors of require_valid().
+  static Dataset append(const Dataset& dataset, decltype(Node::operation) operation,
+                        const std::vector<Dataset>& other_inputs = {});
   static void keep_stats(const Dataset& dataset, ExecutionStats stats);
   static Shard shard(const Dataset& dataset, const ShardOptions& options);
 };

@@ -1,10 +1,18 @@
 #include "data/stream.h"
 
+#include <arrow/array.h>
+#include <arrow/builder.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
 
+#include "base/random.h"
+#include "data/arrow_status.h"
 #include "data/compute.h"
 #include "data/source.h"
 
@@ -43,6 +51,70 @@ std::optional<Block> Sliced::next() {
     return (*block)->Slice(skipped, kept);
   }
   return std::nullopt;
+}
+
+std::optional<Block> Sampled::next() {
+  while (auto block = input_->next()) {
+    arrow::BooleanBuilder keep;
+    std::int64_t kept = 0;
+    for (std::int64_t i = 0; i < (*block)->num_rows(); ++i) {
+      base::RandomStream random(sample_.seed, 0, base::Purpose::dataset_sample, row_++);
+      const bool is_kept = random.uniform() < sample_.fraction;
+      kept += is_kept ? 1 : 0;
+      check(keep.Append(is_kept), "cannot sample rows");
+    }
+    if (kept == 0) continue;
+    if (kept == (*block)->num_rows()) return block;
+    const Block rows = keep_rows(*block, checked(keep.Finish(), "cannot sample rows"), pool_);
+    // Rows without columns are not counted by the kernel.
+    return arrow::RecordBatch::Make(rows->schema(), kept, rows->columns());
+  }
+  return std::nullopt;
+}
+
+std::shared_ptr<arrow::Schema> zipped_schema(const std::vector<std::shared_ptr<arrow::Schema>>& schemas) {
+  arrow::FieldVector fields;
+  std::set<std::string> names;
+  for (const auto& schema : schemas) {
+    for (const auto& field : schema->fields()) {
+      std::string name = field->name();
+      for (int suffix = 1; !names.insert(name).second; ++suffix) name = fmt::format("{}_{}", field->name(), suffix);
+      fields.push_back(field->WithName(name));
+    }
+  }
+  return arrow::schema(std::move(fields));
+}
+
+std::optional<Block> Zipped::next() {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (rests_[i] == nullptr) rests_[i] = inputs_[i]->next().value_or(nullptr);
+  }
+  const auto ended = std::ranges::find(rests_, nullptr);
+  if (ended != rests_.end()) {
+    const auto other = std::ranges::find_if(rests_, [](const Block& rest) { return rest != nullptr; });
+    if (other == rests_.end()) return std::nullopt;
+    throw InvalidArgument(fmt::format(
+        "zip needs datasets with equally many rows: dataset {} has {}, and dataset {} has more; limit() the longer one",
+        ended - rests_.begin() + 1, rows_, other - rests_.begin() + 1));
+  }
+  std::int64_t count = rests_.front()->num_rows();
+  for (const Block& rest : rests_) count = std::min(count, rest->num_rows());
+  if (schema_ == nullptr) {
+    std::vector<std::shared_ptr<arrow::Schema>> schemas;
+    for (const Block& rest : rests_) schemas.push_back(rest->schema());
+    schema_ = zipped_schema(schemas);
+  }
+  arrow::ArrayVector columns;
+  for (Block& rest : rests_) {
+    for (const auto& column : rest->columns()) columns.push_back(column->Slice(0, count));
+    rest = rest->num_rows() == count ? nullptr : rest->Slice(count);
+  }
+  rows_ += count;
+  return arrow::RecordBatch::Make(schema_, count, std::move(columns));
+}
+
+void Zipped::cancel() {
+  for (const auto& input : inputs_) input->cancel();
 }
 
 std::optional<Block> Concatenated::next() {

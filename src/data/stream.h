@@ -55,6 +55,42 @@ class Sliced final : public BlockStream {
   std::optional<std::int64_t> left_;
 };
 
+// Some of a stream's rows, each with the same probability. The choice depends only on the seed and the row's place.
+class Sampled final : public BlockStream {
+ public:
+  Sampled(std::unique_ptr<BlockStream> input, const Sample& sample, arrow::MemoryPool* pool)
+      : input_(std::move(input)), sample_(sample), pool_(pool) {}
+
+  std::optional<Block> next() override;
+  void cancel() override { input_->cancel(); }
+
+ private:
+  std::unique_ptr<BlockStream> input_;
+  Sample sample_;
+  arrow::MemoryPool* pool_;
+  std::uint64_t row_ = 0;
+};
+
+// Returns the columns of several datasets side by side. A name that is there already gets a suffix: "_1", "_2".
+std::shared_ptr<arrow::Schema> zipped_schema(const std::vector<std::shared_ptr<arrow::Schema>>& schemas);
+
+// Several streams with equally many rows, side by side. Throws InvalidArgument where one ends before another.
+class Zipped final : public BlockStream {
+ public:
+  explicit Zipped(std::vector<std::unique_ptr<BlockStream>> inputs) : rests_(inputs.size()) {
+    inputs_ = std::move(inputs);
+  }
+
+  std::optional<Block> next() override;
+  void cancel() override;
+
+ private:
+  std::vector<std::unique_ptr<BlockStream>> inputs_;
+  std::vector<Block> rests_;  // of each input; null: none
+  std::shared_ptr<arrow::Schema> schema_;
+  std::int64_t rows_ = 0;
+};
+
 // Several streams with the same columns, one after the other.
 class Concatenated final : public BlockStream {
  public:

@@ -137,6 +137,45 @@ struct MapOptions {
   double num_cpus = 1;                           ///< CPUs of each worker; 0 or more
 };
 
+/// A column to sort by.
+struct SortKey {
+  SortKey() = default;  ///< no column
+  /// Names a column.
+  SortKey(std::string name, bool is_descending = false) : column(std::move(name)), descending(is_descending) {}
+  /// Names a column.
+  SortKey(const char* name, bool is_descending = false) : column(name), descending(is_descending) {}
+
+  std::string column = {};                          ///< its name
+  bool descending = false;                          ///< the greatest value first
+  bool operator==(const SortKey&) const = default;  ///< compares name and direction
+};
+
+/// The rows that a join returns.
+enum class JoinType {
+  inner,        ///< a row for each pair of a left and a right row with equal keys
+  left_outer,   ///< these, and left rows that no right row matches; null in the right columns
+  right_outer,  ///< these, and right rows that no left row matches; null in the left columns
+  full_outer,   ///< all three
+  left_semi,    ///< left rows that a right row matches, each once and without right columns
+  right_semi,   ///< right rows that a left row matches
+  left_anti,    ///< left rows that no right row matches
+  right_anti,   ///< right rows that no left row matches
+};
+/// Options of join.
+struct JoinOptions {
+  std::vector<std::string> on = {};        ///< key columns of the left dataset, 1 or more
+  std::vector<std::string> right_on = {};  ///< key columns of the right one, as many; default: those of `on`
+  /// Appended to the names of left columns that the right dataset has too, except keys.
+  std::string left_suffix = {};
+  std::string right_suffix = {};  ///< appended to the names of right columns that the left dataset has too
+};
+
+/// Options of train_test_split.
+struct TrainTestSplitOptions {
+  bool shuffle = false;    ///< shuffle all rows before
+  std::uint64_t seed = 0;  ///< seed for shuffle
+};
+
 /// Options of aggregates: values that they leave out.
 struct AggregateOptions {
   bool ignore_nulls = true;  ///< false: a column with nulls has the result null
@@ -158,9 +197,12 @@ struct Aggregate {
   };
   Kind kind = Kind::count;  ///< see Kind
   /// Column of numbers or truth values; decimals are summed as doubles. min and max also accept texts, dates, times and
-  /// decimals, whose results are texts as in Batch::value; count accepts any type.
+  /// decimals, whose results are texts as in Batch::value; count accepts any type. Empty, for count only: rows are
+  /// counted.
   std::string column = {};
+  bool operator==(const Aggregate&) const = default;  ///< compares kind and column
 };
+Aggregate count();                           ///< counts rows; its result is called "count()"
 Aggregate count(const std::string& column);  ///< see Aggregate::Kind::count
 Aggregate sum(const std::string& column);    ///< see Aggregate::Kind::sum
 Aggregate min(const std::string& column);    ///< see Aggregate::Kind::min
@@ -201,6 +243,18 @@ struct ExecutionStats {
 /// Returns a table, for people.
 std::string to_string(const ExecutionStats& stats);
 
+/// Options of write_csv.
+struct WriteCsvOptions {
+  std::int64_t max_rows_per_file = std::int64_t{16} << 20;  ///< above 0
+  char delimiter = ',';                                     ///< between values
+  bool include_header = true;                               ///< the first line of each file has the columns' names
+};
+/// Options of write_json.
+struct WriteJsonOptions {
+  std::int64_t max_rows_per_file = std::int64_t{16} << 20;  ///< above 0
+};
+
+class GroupedData;
 namespace detail {
 class Plan;
 class PlanAccess;
@@ -217,6 +271,8 @@ class PlanAccess;
 ///     combine with those of the dataset's other files (see SchemaMismatch);
 ///   - DatasetError, with the name of the function and its error, if a function or a constructor has thrown or its
 ///     worker has died;
+///   - MemoryLimitError if groupby, join or map_groups need more memory at a time than their share of
+///     ExecutionOptions::memory_limit_bytes;
 ///   - EngineError if workers cannot be started.
 ///
 /// All functions may be called in any thread, and several at a time; but only one execution at a time has worker
@@ -257,9 +313,16 @@ class Dataset {
     requires(!std::convertible_to<F, RowPredicate> && !std::convertible_to<F, Expression> && cadre::detail::NotFn<F>)
   CADRE_MISTAKE("filter takes no lambda or function itself but its name: write fn<f>, of bool f(const Row&)")
   Dataset filter(F&& function, const MapOptions& options = {}) const;
+  template <class F>
+    requires(!std::convertible_to<F, FlatMapFunction> && cadre::detail::NotFn<F>)
+  CADRE_MISTAKE(
+      "flat_map takes no lambda or function itself but its name: write fn<f>, of std::vector<Row> f(const Row&)")
+  Dataset flat_map(F&& function, const MapOptions& options = {}) const;
   /// \endcond
   /// Returns the result of calling a function on each row. Batches are much faster.
   Dataset map(const RowFunction& function, const MapOptions& options = {}) const;
+  /// Returns all rows that a function makes of each row, any number of them. Batches are much faster.
+  Dataset flat_map(const FlatMapFunction& function, const MapOptions& options = {}) const;
   /// Returns the rows for which a function returns true. Batches, and conditions, are much faster.
   Dataset filter(const RowPredicate& predicate, const MapOptions& options = {}) const;
   /// Returns the rows that meet a condition. Directly after a read it becomes part of the read: row groups whose
@@ -280,6 +343,52 @@ class Dataset {
   /// Returns all rows in a random order that depends only on the seed. The rows are held in memory, or on disk if they
   /// take more than half the memory limit.
   Dataset random_shuffle(std::uint64_t seed) const;
+  /// Returns a random part of the rows, in their order: each row with the probability `fraction`, from 0 to 1. The
+  /// choice depends only on the seed and the row's place.
+  Dataset random_sample(double fraction, std::uint64_t seed) const;
+  /// Returns all rows, sorted by the first key, those with equal values by the next one, and those with equal keys in
+  /// their order. NaN come after all numbers, and nulls after them, in both directions. Keys are numbers, truth values,
+  /// texts (by their bytes), bytes, dates, times and decimals, and dictionaries of these. The rows are held in memory,
+  /// or on disk if they take more than half the memory limit. Throws InvalidArgument without keys, and for a column
+  /// that is there twice; the execution throws it for an unknown column and other types.
+  Dataset sort(const std::vector<SortKey>& keys) const;
+  /// Does the same with one key.
+  template <std::convertible_to<std::string> Name>
+  Dataset sort(const Name& column, bool descending = false) const {
+    return sort(std::vector<SortKey>{{std::string(column), descending}});
+  }
+  /// Groups the rows by the values of key columns, of the types that sort has. A null is equal to a null, and NaN to
+  /// NaN. Throws InvalidArgument without keys, and for a column that is there twice.
+  GroupedData groupby(const std::vector<std::string>& keys) const;
+  /// Does the same with one key.
+  template <std::convertible_to<std::string> Name>
+  GroupedData groupby(const Name& key) const;
+  /// Returns the rows of this dataset, the left one, combined with those of another one that have equal keys. Keys have
+  /// the types that sort has, the same on both sides; a dictionary is like its values. A null equals nothing, and NaN
+  /// equals NaN. The columns are those of the left dataset, then those of the right one without its keys; a right_outer
+  /// join has the keys of the right dataset instead, in their places there. Rows are in the order of the left dataset,
+  /// rows of equal left ones in that of the right one, and right rows without left ones come last. The rows of the
+  /// right dataset, of a right_semi and right_anti join those of the left one, are held in memory. Throws
+  /// InvalidArgument if `on` and `right_on` do not have equally many columns; the execution throws it for unknown
+  /// columns, for keys of different types, and for two columns of one name in the result.
+  Dataset join(const Dataset& right, JoinType type, const JoinOptions& options) const;
+  /// Returns the columns of this dataset and of others side by side, row by row. A name that is there already gets the
+  /// suffix "_1", "_2" and so on. The execution throws InvalidArgument if the numbers of rows differ, before it begins
+  /// if they are known.
+  Dataset zip(const std::vector<Dataset>& others) const;
+  /// Returns the different values of a column, in the order of their first occurrence, as Batch::value returns them;
+  /// with a null if there is one, unless `ignore_nulls`. Executes the plan. Keys' types are those of groupby.
+  std::vector<Value> unique(const std::string& column, bool ignore_nulls = false) const;
+  /// Returns the first rows for training and the last ones, a part of `test_fraction` of all, for a test; the latter
+  /// are rounded up. Both have rows. Counts the rows. Throws InvalidArgument unless test_fraction is between 0 and 1,
+  /// and if one of the parts would be empty.
+  std::pair<Dataset, Dataset> train_test_split(double test_fraction, const TrainTestSplitOptions& options = {}) const;
+  /// Does the same with a number of rows for the test. Throws InvalidArgument unless it is above 0 and below the number
+  /// of rows.
+  template <std::integral Count>
+  std::pair<Dataset, Dataset> train_test_split(Count test_rows, const TrainTestSplitOptions& options = {}) const {
+    return split_off(static_cast<std::int64_t>(test_rows), options);
+  }
   /// Returns n consecutive parts, 1 or more; if the rows do not divide evenly, the first parts have one row more.
   /// Counts the rows.
   std::vector<Dataset> split(std::int64_t n, const SplitOptions& options = {}) const;
@@ -349,6 +458,16 @@ class Dataset {
   std::vector<std::filesystem::path> write_parquet(const std::filesystem::path& folder,
                                                    const WriteParquetOptions& options = {}) const;
 
+  /// Writes CSV files "part_000000.csv", ..., in the way of write_parquet. Null is an empty value, texts have quotes,
+  /// and a text of no characters is a pair of quotes. Throws InvalidArgument for columns that have no text form, such
+  /// as lists, and also in the cases of write_parquet.
+  std::vector<std::filesystem::path> write_csv(const std::filesystem::path& folder,
+                                               const WriteCsvOptions& options = {}) const;
+  /// Writes files of JSON objects, one per line: "part_000000.json", ..., in the way of write_parquet. Values have the
+  /// form that Batch::value gives them; NaN and the infinities, which JSON does not have, are null.
+  std::vector<std::filesystem::path> write_json(const std::filesystem::path& folder,
+                                                const WriteJsonOptions& options = {}) const;
+
   /// Returns the statistics of the latest completed execution of this Dataset or a copy of it; empty if there was none.
   std::optional<ExecutionStats> stats() const;
 
@@ -356,12 +475,21 @@ class Dataset {
   friend class detail::PlanAccess;
   struct State;
   explicit Dataset(std::shared_ptr<State> state);
+  // Returns all rows except the last `count`, and these.
+  std::pair<Dataset, Dataset> split_off(std::int64_t count, const TrainTestSplitOptions& options) const;
 
   std::shared_ptr<State> state_;  // never null; shared by copies, and immutable except for the statistics
 };
 
 /// An error because a function or class of the program has thrown, or its worker process has died.
 class DatasetError : public Error {
+ public:
+  using Error::Error;  ///< see Error
+};
+
+/// An error because an operator needs more memory at a time than its share of ExecutionOptions::memory_limit_bytes. Its
+/// message says how much, and what to do.
+class MemoryLimitError : public Error {
  public:
   using Error::Error;  ///< see Error
 };

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "cadre/data/batch.h"
 #include "cadre/function.h"
@@ -28,10 +29,11 @@ struct Actor {
 using BatchCall = std::function<Batch(const Batch&)>;
 /// Makes a host's function or object callable, from HostFunction::value.
 using MakeBatchCall = BatchCall (*)(const Value& value);
-/// Sets what makes functions of the host (cadre/host.h) callable: those in BatchFunction, RowFunction, RowPredicate and
-/// Actor. All of these are called with batches, and a function of rows returns a batch with a row for each row that it
-/// gets. A host that has such functions calls this before it uses datasets, in every process. `make` is called in the
-/// process and thread of a worker, before its first batch: an Actor's object is made by it, once for each worker.
+/// Sets what makes functions of the host (cadre/host.h) callable: those in BatchFunction, RowFunction, RowPredicate,
+/// FlatMapFunction and Actor. All of these are called with batches, and a function of rows returns a batch with a row
+/// for each row that it gets. A host that has such functions calls this before it uses datasets, in every process.
+/// `make` is called in the process and thread of a worker, before its first batch: an Actor's object is made by it,
+/// once for each worker.
 void set_host_functions(MakeBatchCall make);
 /// Sets a function that a thread calls which waits for rows, about every tenth of a second, and between rows. What it
 /// throws ends the execution. A host whose interpreter notes signals and handles them later checks for them there.
@@ -43,11 +45,13 @@ namespace detail {
 // A factory that makes the callable from the operator's config, in the thread and process that calls it.
 using BatchCallFactory = BatchCall (*)(const Config&);
 
-// Registers a factory; the kind ("function", "class", "row function", "row predicate") is part of the name's key.
+// Registers a factory; the kind ("function", "class", "row function", "row predicate", "function of row to rows") is
+// part of the name's key.
 bool register_batch_call(std::string_view kind, std::string_view name, BatchCallFactory make);
 // Applies a row function to each row of a batch.
 Batch map_rows(const Batch& batch, Row (*function)(const Row&));
 Batch filter_rows(const Batch& batch, bool (*predicate)(const Row&));
+Batch flat_map_rows(const Batch& batch, std::vector<Row> (*function)(const Row&));
 
 template <class F>
 concept TakesBatch = std::is_invocable_r_v<Batch, F, const Batch&>;
@@ -57,6 +61,8 @@ template <class F>
 concept MapsBatches = TakesBatch<F> || TakesBatchAndConfig<F>;
 template <class F>
 concept MapsRows = requires { requires std::same_as<std::invoke_result_t<F, const Row&>, Row>; };
+template <class F>
+concept MapsRowToRows = requires { requires std::same_as<std::invoke_result_t<F, const Row&>, std::vector<Row>>; };
 template <class F>
 concept FiltersRows = requires { requires std::same_as<std::invoke_result_t<F, const Row&>, bool>; };
 
@@ -78,6 +84,17 @@ struct RowFunctionRegistration {
     return [](const Batch& batch) { return map_rows(batch, [](const Row& row) -> Row { return F(row); }); };
   }
   static inline const bool done = register_batch_call("row function", cadre::detail::function_name<F>(), &make);
+};
+
+template <auto F>
+struct FlatMapRegistration {
+  static BatchCall make(const Config&) {
+    return [](const Batch& batch) {
+      return flat_map_rows(batch, [](const Row& row) -> std::vector<Row> { return F(row); });
+    };
+  }
+  static inline const bool done =
+      register_batch_call("function of row to rows", cadre::detail::function_name<F>(), &make);
 };
 
 template <auto F>
@@ -144,6 +161,26 @@ struct RowFunction {
   std::string name = {};            ///< name of the function, without its namespaces
   HostFunction host_function = {};  ///< set if it is one of a host, not of the program: cadre/host.h
   bool operator==(const RowFunction&) const = default;  ///< compares the function
+};
+/// A function that makes any number of rows of one, by name.
+struct FlatMapFunction {
+  FlatMapFunction() = default;  ///< names no function
+  /// Names a function by text; the program must give it as fn<f> somewhere.
+  explicit FlatMapFunction(std::string function) : name(std::move(function)) {}
+  /// Names a function: std::vector<Row> f(const Row&).
+  template <auto F>
+    requires detail::MapsRowToRows<decltype(F)>
+  FlatMapFunction(Function<F>) : name(cadre::detail::registered_name<F, detail::FlatMapRegistration<F>>()) {}
+  /// \cond a mistake, which does not compile
+  template <auto F>
+    requires(!detail::MapsRowToRows<decltype(F)>)
+  CADRE_MISTAKE("a function for flat_map is std::vector<Row> f(const Row&)")
+  FlatMapFunction(Function<F>);
+  /// \endcond
+
+  std::string name = {};            ///< name of the function, without its namespaces
+  HostFunction host_function = {};  ///< set if it is one of a host, not of the program: cadre/host.h
+  bool operator==(const FlatMapFunction&) const = default;  ///< compares the function
 };
 /// A condition on rows, by name.
 struct RowPredicate {

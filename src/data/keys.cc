@@ -1,0 +1,123 @@
+#include "data/keys.h"
+
+#include <arrow/array.h>
+#include <arrow/compute/api.h>
+#include <arrow/compute/row/grouper.h>
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "data/arrow_status.h"
+#include "data/compute.h"
+#include "data/source.h"
+
+namespace cadre::data {
+namespace {
+
+constexpr const char* kNumbering = "cannot compare keys";
+
+bool is_key_type(arrow::Type::type type) {
+  if (type == arrow::Type::NA || type == arrow::Type::FIXED_SIZE_BINARY) return true;
+  return (arrow::is_primitive(type) && !arrow::is_interval(type)) || arrow::is_base_binary_like(type) ||
+         arrow::is_decimal(type);
+}
+
+// Returns floats in which all NaN and both zeros have the same bits, as Arrow compares keys by their bits.
+template <class Array>
+std::shared_ptr<arrow::Array> with_equal_bits(const std::shared_ptr<arrow::Array>& values) {
+  using Number = typename Array::value_type;
+  const auto& numbers = static_cast<const Array&>(*values);
+  const std::span<const Number> all(numbers.raw_values(), static_cast<std::size_t>(numbers.length()));
+  if (std::ranges::none_of(all, [](Number number) { return std::isnan(number) || number == 0; })) return values;
+  const std::int64_t lead = numbers.offset() % 8;  // so that the bits of the validity stay where they are
+  std::vector<Number> canonical(static_cast<std::size_t>(lead));
+  canonical.reserve(canonical.size() + all.size());
+  for (const Number number : all)
+    canonical.push_back(std::isnan(number) ? std::numeric_limits<Number>::quiet_NaN() : number + Number{0});
+  auto validity = numbers.null_bitmap();
+  if (validity != nullptr) validity = arrow::SliceBuffer(validity, numbers.offset() / 8);
+  return std::make_shared<Array>(numbers.length(), arrow::Buffer::FromVector(std::move(canonical)), std::move(validity),
+                                 arrow::kUnknownNullCount, lead);
+}
+
+arrow::compute::ExecBatch to_batch_of(const arrow::ArrayVector& keys) {
+  std::vector<arrow::Datum> columns;
+  for (const auto& key : keys) {
+    if (key->type_id() == arrow::Type::FLOAT) {
+      columns.emplace_back(with_equal_bits<arrow::FloatArray>(key));
+    } else if (key->type_id() == arrow::Type::DOUBLE) {
+      columns.emplace_back(with_equal_bits<arrow::DoubleArray>(key));
+    } else {
+      columns.emplace_back(key);
+    }
+  }
+  return {std::move(columns), keys.front()->length()};
+}
+
+}  // namespace
+
+std::shared_ptr<arrow::DataType> key_type(const std::shared_ptr<arrow::DataType>& type) {
+  if (type->id() == arrow::Type::DICTIONARY) return static_cast<const arrow::DictionaryType&>(*type).value_type();
+  return type->id() == arrow::Type::HALF_FLOAT ? arrow::float32() : type;
+}
+
+void require_keys(const arrow::Schema& schema, const Names& columns, const std::string& what) {
+  require_columns(schema, columns, what);
+  for (const std::string& column : columns) {
+    const auto type = schema.GetFieldByName(column)->type();
+    if (!is_key_type(key_type(type)->id()))
+      throw InvalidArgument(
+          fmt::format("{} cannot compare the values of the column \"{}\", which is of {}: keys are numbers, truth "
+                      "values, texts, bytes, dates, times and decimals",
+                      what, column, type->ToString()));
+  }
+}
+
+arrow::ArrayVector key_columns(const Block& block, const Names& columns) {
+  initialise_compute();
+  arrow::ArrayVector keys;
+  for (const std::string& column : columns) {
+    auto values = block->GetColumnByName(column);
+    const auto type = key_type(values->type());
+    keys.push_back(type == values->type() ? values : checked(arrow::compute::Cast(*values, type), kNumbering));
+  }
+  return keys;
+}
+
+KeyNumbers::KeyNumbers(const arrow::FieldVector& fields) {
+  initialise_compute();
+  std::vector<arrow::TypeHolder> types;
+  for (const auto& field : fields) types.emplace_back(key_type(field->type()));
+  grouper_ = checked(arrow::compute::Grouper::Make(types), kNumbering);
+}
+
+KeyNumbers::~KeyNumbers() = default;
+
+std::shared_ptr<arrow::UInt32Array> KeyNumbers::add(const arrow::ArrayVector& keys) {
+  const auto batch = to_batch_of(keys);
+  const arrow::Datum numbers = checked(grouper_->Consume(arrow::compute::ExecSpan(batch)), kNumbering);
+  return std::static_pointer_cast<arrow::UInt32Array>(numbers.make_array());
+}
+
+std::shared_ptr<arrow::UInt32Array> KeyNumbers::find(const arrow::ArrayVector& keys) const {
+  const auto batch = to_batch_of(keys);
+  const arrow::Datum numbers = checked(grouper_->Lookup(arrow::compute::ExecSpan(batch)), kNumbering);
+  return std::static_pointer_cast<arrow::UInt32Array>(numbers.make_array());
+}
+
+std::int64_t KeyNumbers::count() const { return grouper_->num_groups(); }
+
+arrow::ArrayVector KeyNumbers::keys() const {
+  const auto unique = checked(grouper_->GetUniques(), kNumbering);
+  arrow::ArrayVector keys;
+  for (const arrow::Datum& column : unique.values) keys.push_back(column.make_array());
+  return keys;
+}
+
+}  // namespace cadre::data

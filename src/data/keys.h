@@ -1,0 +1,51 @@
+// Key columns of sort, groupby and join, in types that Arrow's kernels order and number.
+#pragma once
+
+#include <arrow/type_fwd.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/plan.h"
+
+namespace arrow::compute {
+class Grouper;
+}  // namespace arrow::compute
+
+namespace cadre::data {
+
+// Returns the type of a column as a key: dictionaries have the type of their values, half floats are floats.
+std::shared_ptr<arrow::DataType> key_type(const std::shared_ptr<arrow::DataType>& type);
+
+// Throws InvalidArgument, that begins with `what`, unless all columns exist and their types have an order and equality.
+void require_keys(const arrow::Schema& schema, const Names& columns, const std::string& what);
+
+// Returns columns of a block in their key types.
+arrow::ArrayVector key_columns(const Block& block, const Names& columns);
+
+// Numbers of different keys, from 0 in the order of their first occurrence. Nulls are equal, NaN are equal, and -0 is
+// 0.
+class KeyNumbers {
+ public:
+  // The fields of the key columns, whose types are ignored if they are not key types yet.
+  explicit KeyNumbers(const arrow::FieldVector& fields);
+  ~KeyNumbers();
+  KeyNumbers(const KeyNumbers&) = delete;
+  KeyNumbers& operator=(const KeyNumbers&) = delete;
+
+  // Returns the number of each row's key; gives new keys new numbers.
+  std::shared_ptr<arrow::UInt32Array> add(const arrow::ArrayVector& keys);
+  // Returns the number of each row's key, null for keys that were not added.
+  std::shared_ptr<arrow::UInt32Array> find(const arrow::ArrayVector& keys) const;
+
+  std::int64_t count() const;  // of different keys
+  arrow::ArrayVector keys() const;
+
+ private:
+  std::unique_ptr<arrow::compute::Grouper> grouper_;
+};
+
+}  // namespace cadre::data
