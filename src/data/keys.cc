@@ -1,6 +1,7 @@
 #include "data/keys.h"
 
 #include <arrow/array.h>
+#include <arrow/builder.h>
 #include <arrow/compute/api.h>
 #include <arrow/compute/row/grouper.h>
 #include <arrow/record_batch.h>
@@ -21,6 +22,7 @@ namespace cadre::data {
 namespace {
 
 constexpr const char* kNumbering = "cannot compare keys";
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
 bool is_key_type(arrow::Type::type type) {
   if (type == arrow::Type::NA || type == arrow::Type::FIXED_SIZE_BINARY) return true;
@@ -101,22 +103,48 @@ KeyNumbers::~KeyNumbers() = default;
 
 std::shared_ptr<arrow::UInt32Array> KeyNumbers::add(const arrow::ArrayVector& keys) {
   const auto batch = to_batch_of(keys);
-  const arrow::Datum numbers = checked(grouper_->Consume(arrow::compute::ExecSpan(batch)), kNumbering);
-  return std::static_pointer_cast<arrow::UInt32Array>(numbers.make_array());
+  const auto found = checked(grouper_->Consume(arrow::compute::ExecSpan(batch)), kNumbering).make_array();
+  const auto& of_arrow = static_cast<const arrow::UInt32Array&>(*found);
+  numbers_.resize(grouper_->num_groups(), kNone);
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(static_cast<std::size_t>(of_arrow.length()));
+  for (std::int64_t row = 0; row < of_arrow.length(); ++row) {
+    std::uint32_t& number = numbers_[of_arrow.Value(row)];
+    if (number == kNone) {
+      number = static_cast<std::uint32_t>(arrows_.size());
+      arrows_.push_back(of_arrow.Value(row));
+    }
+    numbers.push_back(number);
+  }
+  return std::make_shared<arrow::UInt32Array>(of_arrow.length(), arrow::Buffer::FromVector(std::move(numbers)));
 }
 
 std::shared_ptr<arrow::UInt32Array> KeyNumbers::find(const arrow::ArrayVector& keys) const {
   const auto batch = to_batch_of(keys);
-  const arrow::Datum numbers = checked(grouper_->Lookup(arrow::compute::ExecSpan(batch)), kNumbering);
-  return std::static_pointer_cast<arrow::UInt32Array>(numbers.make_array());
+  const auto found = checked(grouper_->Lookup(arrow::compute::ExecSpan(batch)), kNumbering).make_array();
+  const auto& of_arrow = static_cast<const arrow::UInt32Array&>(*found);
+  arrow::UInt32Builder numbers;
+  check(numbers.Reserve(of_arrow.length()), kNumbering);
+  for (std::int64_t row = 0; row < of_arrow.length(); ++row) {
+    if (of_arrow.IsNull(row)) {
+      numbers.UnsafeAppendNull();
+    } else {
+      numbers.UnsafeAppend(numbers_[of_arrow.Value(row)]);
+    }
+  }
+  std::shared_ptr<arrow::UInt32Array> all;
+  check(numbers.Finish(&all), kNumbering);
+  return all;
 }
 
-std::int64_t KeyNumbers::count() const { return grouper_->num_groups(); }
+std::int64_t KeyNumbers::count() const { return std::ssize(arrows_); }
 
 arrow::ArrayVector KeyNumbers::keys() const {
   const auto unique = checked(grouper_->GetUniques(), kNumbering);
+  const auto order = std::make_shared<arrow::Int64Array>(count(), arrow::Buffer::Wrap(arrows_));
   arrow::ArrayVector keys;
-  for (const arrow::Datum& column : unique.values) keys.push_back(column.make_array());
+  for (const arrow::Datum& column : unique.values)
+    keys.push_back(checked(arrow::compute::Take(*column.make_array(), *order), kNumbering));
   return keys;
 }
 

@@ -45,7 +45,10 @@ class KeyNumbers {
   arrow::ArrayVector keys() const;
 
  private:
+  // Arrow's numbers are in no particular order within a batch.
   std::unique_ptr<arrow::compute::Grouper> grouper_;
+  std::vector<std::uint32_t> numbers_;  // by Arrow's
+  std::vector<std::int64_t> arrows_;    // Arrow's numbers, by ours
 };
 
 }  // namespace cadre::data

@@ -273,6 +273,21 @@ TEST(MapGroups, RefusesABatchSize) {
 
 // ---- unique
 
+// Arrow's numbers of keys are not in this order.
+TEST(Unique, OfManyRandomValuesHasTheOrderOfFirstOccurrence) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t row = 0; row < 20000; ++row) values.push_back(row * row * 7919 % 10007 % 977);
+  std::vector<Value> expected;
+  for (const std::int64_t value : values) {
+    if (std::ranges::find(expected, Value(value)) == expected.end()) expected.emplace_back(value);
+  }
+  const Batch batch{{"a", values}};
+  EXPECT_EQ(threads(from_batches({batch})).unique("a"), expected);
+  std::vector<Batch> parts;
+  for (std::int64_t at = 0; at < batch.num_rows(); at += 100) parts.push_back(batch.slice(at, 100));
+  EXPECT_EQ(threads(from_batches(parts)).unique("a"), expected);
+}
+
 TEST(Unique, HasEachValueOnceInTheOrderOfFirstOccurrence) {
   EXPECT_THAT(trips().unique("city"), ElementsAre("Bonn", "Ulm", Value()));
   EXPECT_THAT(trips().unique("city", true), ElementsAre("Bonn", "Ulm"));
