@@ -29,7 +29,7 @@ namespace {
 namespace cp = arrow::compute;
 
 constexpr const char* kSorting = "cannot sort rows";
-constexpr const char* kSortSpilling = "cannot keep rows of sort on disk";
+constexpr const char* kSortSpilling = "cannot keep rows of sort or random_shuffle on disk";
 // Runs that are merged at a time. More of them are first merged into longer ones.
 constexpr std::size_t kMostRuns = 64;
 // Columns of texts in one block have at most 2 GiB.
