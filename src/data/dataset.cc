@@ -222,8 +222,8 @@ Dataset Dataset::skip(std::int64_t count) const {
   return append(*this, Slice{.skip = count});
 }
 
-Dataset Dataset::concat(const std::vector<Dataset>& others) const {
-  return PlanAccess::append(*this, Concat{}, others);
+Dataset Dataset::concat(const std::vector<Dataset>& others, SchemaMismatch schema_mismatch) const {
+  return PlanAccess::append(*this, Concat{.unify_schemas = schema_mismatch == SchemaMismatch::unify}, others);
 }
 
 Dataset Dataset::random_shuffle(std::uint64_t seed) const { return append(*this, Shuffle{seed}); }

@@ -23,6 +23,7 @@
 #include "data/shuffle.h"
 #include "data/sort.h"
 #include "data/stage.h"
+#include "data/unified_schema.h"
 #include "data/worker_pool.h"
 #include "engine/local/local_engine.h"
 
@@ -354,7 +355,7 @@ class Execution::Builder {
             [&](const Rename& rename) { return build_rename(node, rename, std::move(steps), schema); },
             [&](const Call& call) { return build_call(node, call, std::move(steps), schema); },
             [&](const Slice& slice) { return build_slice(node, slice, std::move(steps), schema); },
-            [&](const Concat&) { return build_concat(node, steps, schema); },
+            [&](const Concat& concat) { return build_concat(node, concat, std::move(steps), schema); },
             [&](const Shuffle& shuffle) { return build_shuffle(node, shuffle, std::move(steps), schema); },
             [&](const Sample& sample) { return build_sample(node, sample, std::move(steps), schema); },
             [&](const Sort& sort) { return build_sort(node, sort, std::move(steps), schema); },
@@ -437,19 +438,50 @@ class Execution::Builder {
     return with_steps(std::move(stream), std::move(steps), *node);
   }
 
-  std::unique_ptr<BlockStream> build_concat(const NodePtr& node, const std::vector<Step>& steps,
+  std::unique_ptr<BlockStream> build_concat(const NodePtr& node, const Concat& concat, std::vector<Step> steps,
                                             std::shared_ptr<arrow::Schema>& schema) {
+    // Known once all inputs are built, and before a block is made; null: blocks stay as they are.
+    const auto unified = std::make_shared<std::shared_ptr<arrow::Schema>>();
+    steps.insert(steps.begin(), [unified, pool = Execution::pool()](const Block& block) {
+      return *unified == nullptr ? block : convert_block(block, *unified, pool, "concat cannot unify its datasets");
+    });
     std::vector<std::unique_ptr<BlockStream>> inputs;
-    std::shared_ptr<arrow::Schema> first;
+    std::vector<std::shared_ptr<arrow::Schema>> schemas;
     for (const NodePtr& input : node->inputs) {
-      std::shared_ptr<arrow::Schema> own;
-      inputs.push_back(build(input, steps, own));
+      schemas.emplace_back();
+      inputs.push_back(build(input, steps, schemas.back()));
+    }
+    if (concat.unify_schemas && !schemas.empty() && std::ranges::find(schemas, nullptr) == schemas.end()) {
+      schema = unify(schemas);
+      if (!std::ranges::all_of(schemas, [&](const auto& one) { return one->Equals(*schema, false); }))
+        *unified = schema;
+    } else {
+      schema = first_schema(schemas);
+    }
+    return std::make_unique<Concatenated>(std::move(inputs));
+  }
+
+  // Returns the columns of all datasets of a concat.
+  static std::shared_ptr<arrow::Schema> unify(const std::vector<std::shared_ptr<arrow::Schema>>& schemas) {
+    UnifiedSchema unified("the datasets of concat",
+                          "Select other columns, or make them alike in a function of batches");
+    try {
+      for (std::size_t i = 0; i < schemas.size(); ++i) unified.add(schemas[i], fmt::format("dataset {}", i + 1));
+    } catch (const StorageError& error) {
+      throw InvalidArgument(error.what());
+    }
+    return unified.schema();
+  }
+
+  // Returns the first known schema, with which the others must agree.
+  static std::shared_ptr<arrow::Schema> first_schema(const std::vector<std::shared_ptr<arrow::Schema>>& schemas) {
+    std::shared_ptr<arrow::Schema> first;
+    for (const auto& own : schemas) {
       if (own != nullptr && first != nullptr)
         require_same_columns(*first, "the first one", *own, "one of the datasets that are concatenated");
       if (first == nullptr) first = own;
     }
-    schema = first;
-    return std::make_unique<Concatenated>(std::move(inputs));
+    return first;
   }
 
   std::unique_ptr<BlockStream> build_shuffle(const NodePtr& node, const Shuffle& shuffle, std::vector<Step> steps,

@@ -38,6 +38,13 @@ void read_stored(Filter& filter, const cadre::Stored& stored) {
   filter.condition = Expression::from_value(*condition);
 }
 
+// Older plans do not say if schemas are unified.
+Value stored_form(const Concat& concat) { return Dict{{"unify_schemas", concat.unify_schemas}}; }
+void read_stored(Concat& concat, const cadre::Stored& stored) {
+  if (const Value* unify = find_entry(stored.dict(), "unify_schemas"))
+    concat.unify_schemas = stored.at("unify_schemas", *unify).get<bool>();
+}
+
 Value stored_form(const FromMemory& memory) { return Dict{{"object", memory.rows->put_into_store()}}; }
 void read_stored(FromMemory& memory, const cadre::Stored& stored) {
   const Value* object = find_entry(stored.dict(), "object");

@@ -84,7 +84,9 @@ struct Slice {
   std::int64_t skip = 0;
   std::optional<std::int64_t> count = {};
 };
-struct Concat {};
+struct Concat {
+  bool unify_schemas = false;  // false: datasets whose columns differ are refused
+};
 struct Shuffle {
   std::uint64_t seed = 0;
 };

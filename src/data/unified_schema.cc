@@ -4,6 +4,7 @@
 #include <arrow/array/util.h>
 #include <arrow/compute/cast.h>
 #include <arrow/compute/exec.h>
+#include <arrow/record_batch.h>
 #include <arrow/type.h>
 #include <fmt/format.h>
 
@@ -132,15 +133,14 @@ void UnifiedSchema::append(const std::shared_ptr<arrow::Field>& field, const std
   columns_.push_back({field, field->type(), file, is_everywhere});
 }
 
-void UnifiedSchema::merge(Column& column, const std::shared_ptr<arrow::Field>& field, const std::string& file) {
+void UnifiedSchema::merge(Column& column, const std::shared_ptr<arrow::Field>& field, const std::string& file) const {
   if (column.field->Equals(*field, false)) return;
   const auto merged = plain_beside(column.field, *field)
                           ->MergeWith(*plain_beside(field, *column.field), arrow::Field::MergeOptions::Permissive());
   if (!merged.ok())
     throw StorageError(fmt::format(
-        "the column \"{}\" has types in the files of a dataset that do not go together: {} in {}, and {} in {}. Write "
-        "one of them again, or read them as two datasets and make their columns alike",
-        field->name(), column.own_type->ToString(), column.file, field->type()->ToString(), file));
+        "the column \"{}\" has types in {} that do not go together: {} in {}, and {} in {}. {}", field->name(), whole_,
+        column.own_type->ToString(), column.file, field->type()->ToString(), file, advice_));
   if (!(*merged)->type()->Equals(column.field->type())) {
     column.own_type = field->type();
     column.file = file;
@@ -160,6 +160,18 @@ std::shared_ptr<arrow::Array> convert(const std::shared_ptr<arrow::Array>& value
   if (values->type()->Equals(type)) return values;
   initialise_compute();
   return arrow::MakeArray(Conversion(pool, doing).convert(values->data(), type));
+}
+
+std::shared_ptr<arrow::RecordBatch> convert_block(const std::shared_ptr<arrow::RecordBatch>& block,
+                                                  const std::shared_ptr<arrow::Schema>& schema, arrow::MemoryPool* pool,
+                                                  const std::string& doing) {
+  arrow::ArrayVector columns;
+  for (const auto& field : schema->fields()) {
+    const auto own = block->GetColumnByName(field->name());
+    columns.push_back(own == nullptr ? checked(arrow::MakeArrayOfNull(field->type(), block->num_rows(), pool), doing)
+                                     : convert(own, field->type(), pool, doing));
+  }
+  return arrow::RecordBatch::Make(schema, block->num_rows(), std::move(columns));
 }
 
 bool have_same_order(const arrow::DataType& a, const arrow::DataType& b) {

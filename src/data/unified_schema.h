@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace cadre::data {
@@ -16,6 +17,12 @@ namespace cadre::data {
 // values.
 class UnifiedSchema {
  public:
+  // `whole` and `advice` are parts of the message of an error: what has the columns, and what to do.
+  explicit UnifiedSchema(
+      std::string whole = "the files of a dataset",
+      std::string advice = "Write one of them again, or read them as two datasets and make their columns alike")
+      : whole_(std::move(whole)), advice_(std::move(advice)) {}
+
   // Throws StorageError, with both files, the column and both types, if there is no such type.
   void add(const std::shared_ptr<arrow::Schema>& schema, const std::string& file);
   // Adds columns whose values come from the names of folders, after those of the files. The files' own columns win: a
@@ -32,13 +39,21 @@ class UnifiedSchema {
     bool is_everywhere = true;  // true if all files have it
   };
 
-  static void merge(Column& column, const std::shared_ptr<arrow::Field>& field, const std::string& file);
+  void merge(Column& column, const std::shared_ptr<arrow::Field>& field, const std::string& file) const;
   void append(const std::shared_ptr<arrow::Field>& field, const std::string& file, bool is_everywhere);
 
+  std::string whole_;
+  std::string advice_;
   std::vector<Column> columns_;
   std::unordered_map<std::string, std::size_t> places_;  // of columns, by name
   std::shared_ptr<arrow::Schema> last_;                  // last added; null: none
 };
+
+// Returns a block with the columns of a schema that UnifiedSchema has made. `doing` begins the error for a value that
+// its type cannot represent.
+std::shared_ptr<arrow::RecordBatch> convert_block(const std::shared_ptr<arrow::RecordBatch>& block,
+                                                  const std::shared_ptr<arrow::Schema>& schema, arrow::MemoryPool* pool,
+                                                  const std::string& doing);
 
 // Converts values to the type that UnifiedSchema has chosen; not copied if they have it already. `doing` begins the
 // error for a value that the type cannot represent.

@@ -318,5 +318,38 @@ TEST(JsonText, WithALineThatIsNoObjectNamesTheLine) {
   EXPECT_EQ(read_json(file).count(), 2);
 }
 
+// ---- Datasets of a concat
+
+Dataset threads(const Dataset& dataset) {
+  return dataset.with_options({.num_threads = 2, .function_place = FunctionPlace::threads});
+}
+
+Batch same_concatenated(const Batch& batch) { return batch; }
+
+TEST(Concat, HasTheColumnsOfAllDatasets) {
+  const Dataset left = threads(from_rows({{{"a", 1}, {"x", "p"}}}));
+  const Dataset right = threads(from_rows({{{"a", 1.5}, {"b", 3}}}));
+  const Dataset both = left.concat({right});
+  EXPECT_EQ(both.schema(), (Schema{{{"a", "double"}, {"x", "string"}, {"b", "int64"}}}));
+  EXPECT_THAT(both.take_all(),
+              ElementsAre(Row{{"a", 1.0}, {"x", "p"}, {"b", Value()}}, Row{{"a", 1.5}, {"x", Value()}, {"b", 3}}));
+  EXPECT_EQ(both.count(), 2);
+  EXPECT_EQ(both.filter(column("a") > 1).select_columns({"b"}).take_all(), (std::vector<Row>{{{"b", 3}}}));
+  EXPECT_EQ(Dataset(Value(both.select_columns({"b"}))).count(), 2);
+}
+
+TEST(Concat, NamesDatasetsWhoseTypesDoNotCombine) {
+  const Dataset both = range(1).concat({range(1), threads(from_rows({{{"id", "one"}}}))});
+  EXPECT_THAT(message_of<InvalidArgument>([&] { both.take(); }),
+              AllOf(HasSubstr("the column \"id\" has types in the datasets of concat that do not go together"),
+                    HasSubstr("int64 in dataset 1, and string in dataset 3")));
+}
+
+TEST(Concat, OfWhatFunctionsReturnNeedsTheSameColumns) {
+  const Dataset made = threads(range(2)).map_batches(fn<same_concatenated>);
+  EXPECT_EQ(made.concat({threads(range(3))}).count(), 5);
+  EXPECT_THROW(made.concat({threads(from_rows({{{"x", 1}}}))}).take(), StorageError);
+}
+
 }  // namespace
 }  // namespace cadre::data

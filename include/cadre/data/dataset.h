@@ -77,7 +77,7 @@ struct ExecutionOptions {
   bool operator==(const ExecutionOptions&) const = default;  ///< compares all options
 };
 
-/// The handling of files with different columns in one dataset.
+/// The handling of files with different columns in one dataset, and of datasets in Dataset::concat.
 enum class SchemaMismatch {
   /// The dataset has the columns of all files, in order of first occurrence, as in Ray Data: null if a file does not
   /// have one, and with a type that can hold the types of all files. Null columns take any type; integers and floats
@@ -338,8 +338,11 @@ class Dataset {
   Dataset limit(std::int64_t count) const;
   /// Returns all rows except the first `count`, 0 or more.
   Dataset skip(std::int64_t count) const;
-  /// Returns the rows of this dataset followed by those of the others, which must have the same columns.
-  Dataset concat(const std::vector<Dataset>& others) const;
+  /// Returns the rows of this dataset followed by those of the others. Columns that differ are unified as those of
+  /// files, see SchemaMismatch, if they are known before a function runs; otherwise, and with `refuse`, all datasets
+  /// must have the same columns. The execution throws InvalidArgument, with both datasets, for types that do not
+  /// combine, and StorageError for columns that are not the same.
+  Dataset concat(const std::vector<Dataset>& others, SchemaMismatch schema_mismatch = SchemaMismatch::unify) const;
   /// Returns all rows in a random order that depends only on the seed. The rows are held in memory, or on disk if they
   /// take more than half the memory limit.
   Dataset random_shuffle(std::uint64_t seed) const;

@@ -188,7 +188,8 @@ void bind_dataset(nb::module_& module) {
       .def("rename_columns", &data::Dataset::rename_columns)
       .def("limit", &data::Dataset::limit)
       .def("skip", &data::Dataset::skip)
-      .def("concat", &data::Dataset::concat)
+      .def("concat",
+           [](const data::Dataset& rows, const std::vector<data::Dataset>& others) { return rows.concat(others); })
       .def("random_shuffle", &data::Dataset::random_shuffle)
       .def("materialize", [](const data::Dataset& dataset) { return result_of([&] { return dataset.materialize(); }); })
       .def("with_name",
