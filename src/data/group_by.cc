@@ -142,8 +142,9 @@ std::optional<Block> GroupBlocks::next() {
         continue;
       }
       group_bytes_ += bytes_of(segment);
-      if (group_bytes_ > limit_bytes_)
-        throw_memory_limit("a group of map_groups takes", group_bytes_, limit_bytes_,
+      // Joining the parts of a group needs the same amount again.
+      if (2 * group_bytes_ > limit_bytes_)
+        throw_memory_limit("a group of map_groups takes", 2 * group_bytes_, limit_bytes_,
                            "aggregate() the groups, which does not hold their rows");
       group_.push_back(std::move(segment));
     }

@@ -20,6 +20,7 @@ namespace cadre::data {
 namespace {
 
 constexpr const char* kJoining = "cannot join datasets";
+constexpr std::int64_t kBytesOfRow = 32;                   // what numbers of keys and places take; approximate
 constexpr std::size_t kJoinedRows = std::size_t{1} << 14;  // in a block
 
 bool is_semi_or_anti(JoinType type) { return type == JoinType::left_semi || type == JoinType::left_anti; }
@@ -129,14 +130,16 @@ void HashJoined::cancel() {
   right_->cancel();
 }
 
+void HashJoined::hold(std::int64_t bytes) {
+  progress_->hold(bytes - held_bytes_);
+  held_bytes_ = bytes;
+}
+
 void HashJoined::read_right() {
   std::vector<Block> blocks;
   while (auto block = right_->next()) {
-    const std::int64_t bytes =
-        bytes_of(*block) + (*block)->num_rows() * static_cast<std::int64_t>(4 * sizeof(std::int64_t));
-    held_bytes_ += bytes;
-    progress_->hold(bytes);
-    // Joining the blocks to one needs the same amount again, for a moment.
+    // Joining the blocks to one needs the same amount again.
+    hold(held_bytes_ + 2 * bytes_of(*block) + (*block)->num_rows() * kBytesOfRow);
     if (held_bytes_ > options_.limit_bytes)
       throw_memory_limit("the dataset whose rows join holds in memory takes", held_bytes_, options_.limit_bytes,
                          "join the larger dataset with the smaller one, whose rows are held");
@@ -144,6 +147,7 @@ void HashJoined::read_right() {
   }
   if (!blocks.empty()) {
     right_rows_ = data::join(blocks, options_.pool);
+    hold(bytes_of(right_rows_) + right_rows_->num_rows() * kBytesOfRow);
   } else if (options_.right_schema != nullptr) {
     right_rows_ = checked(arrow::RecordBatch::MakeEmpty(options_.right_schema), kJoining);
   }

@@ -46,6 +46,7 @@ class HashJoined final : public BlockStream {
   void cancel() override;
 
  private:
+  void hold(std::int64_t bytes);
   void read_right();
   void number_keys();
   // Reads a left block and finds its keys; returns false at the end.

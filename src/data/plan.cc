@@ -212,6 +212,18 @@ NodePtr push(const Node& node, const Filter& filter) {
   return std::make_shared<Node>(Node{std::move(pushed)});
 }
 
+// Returns an input of a groupby with the columns that it uses only, so that a read leaves out the others.
+NodePtr with_used_columns(const NodePtr& input, const GroupBy& group_by) {
+  Names columns = group_by.keys;
+  for (const Aggregate& aggregate : group_by.aggregates) {
+    if (!aggregate.column.empty() && std::ranges::find(columns, aggregate.column) == columns.end())
+      columns.push_back(aggregate.column);
+  }
+  const Node select{Select{std::move(columns)}, {input}};
+  NodePtr merged = push(select, std::get<Select>(select.operation));
+  return merged != nullptr ? merged : std::make_shared<Node>(select);
+}
+
 }  // namespace
 
 void require_valid(const Node& node) {
@@ -275,6 +287,8 @@ NodePtr push_down(const NodePtr& node) {
   if (node->inputs.empty()) return node;
   Node pushed{node->operation, {}};
   for (const NodePtr& input : node->inputs) pushed.inputs.push_back(push_down(input));
+  if (const auto* group_by = std::get_if<GroupBy>(&pushed.operation))
+    pushed.inputs = {with_used_columns(pushed.inputs.front(), *group_by)};
   NodePtr merged;
   if (const auto* select = std::get_if<Select>(&pushed.operation)) merged = push(pushed, *select);
   if (const auto* filter = std::get_if<Filter>(&pushed.operation)) merged = push(pushed, *filter);

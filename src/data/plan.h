@@ -131,7 +131,8 @@ void require_valid(const Node& node);
 // Returns "map_batches(Predictor)" and the like, for messages.
 std::string to_string(const Node& node);
 
-// Returns a plan for the same rows, with columns and conditions moved into the reads if possible.
+// Returns a plan for the same rows, with columns and conditions moved into the reads if possible; only the columns that
+// a groupby uses reach it.
 NodePtr push_down(const NodePtr& node);
 
 // ---- A plan: the tree, and how it is executed

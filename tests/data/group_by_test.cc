@@ -12,6 +12,7 @@
 
 #include "cadre/data.h"
 #include "support/message_of.h"
+#include "support/temporary_directory.h"
 
 namespace cadre::data {
 namespace {
@@ -111,6 +112,15 @@ TEST(GroupBy, OfEveryTypeHasTheTypesItHasAnnounced) {
   for (const std::string& name : batch.columns()) EXPECT_EQ(batch.is_null(name, 1), name != "key") << name;
 }
 
+TEST(GroupBy, ReadsOnlyTheColumnsThatItUses) {
+  const test_support::TemporaryDirectory directory;
+  std::vector<std::string> texts(1000, std::string(1000, 'x'));
+  from_batches({Batch{{"text", texts}, {"key", std::vector<std::int64_t>(1000, 7)}}}).write_parquet(directory / "rows");
+  const Dataset groups = threads(read_parquet(directory / "rows")).groupby("key").count();
+  EXPECT_THAT(groups.take_all(), ElementsAre(Row{{"key", 7}, {"count()", 1000}}));
+  EXPECT_LT(groups.stats()->operators.front().bytes, 10000);  // the texts are a million
+}
+
 TEST(GroupBy, TakesNanForOneKeyAndBothZerosForOne) {
   const Dataset rows =
       threads(from_rows({{{"key", kNan}}, {{"key", 0.0}}, {{"key", -0.0}}, {{"key", -kNan}}, {{"key", Value()}}}));
@@ -191,7 +201,7 @@ TEST(GroupBy, TravelsAsAValue) {
 
 TEST(GroupBy, RefusesWhatDoesNotFitBeforeAnythingRuns) {
   EXPECT_THAT(message_of<InvalidArgument>([] { trips().groupby("town").count().take(); }),
-              AllOf(HasSubstr("groupby has no column \"town\""), HasSubstr("city, day, fare")));
+              AllOf(HasSubstr("has no column \"town\""), HasSubstr("city, day, fare")));
   EXPECT_THAT(message_of<InvalidArgument>([] { trips().groupby("city").sum("price").take(); }),
               HasSubstr("no column \"price\""));
   EXPECT_THAT(message_of<InvalidArgument>([] { trips().groupby("day").sum("city").take(); }),
