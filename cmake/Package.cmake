@@ -86,9 +86,9 @@ This package has the library that is loaded where such a URI is used, the
 parts of Apache Arrow ${CADRE_ARROW_VERSION} that it needs, and the target
 cadre::storage of the CMake package cadre.")
   cadre_debian_package(data libcadre-data-dev libdevel
-    "libcadre-dev (= ${PROJECT_VERSION})"
+    "libcadre-dev (= ${PROJECT_VERSION}), libjpeg-dev, libpng-dev"
     "datasets on Apache Arrow for Cadre (development files)"
-    "Streams Parquet, CSV, JSON and other tables through functions in worker
+    "Streams Parquet, CSV, JSON, images and texts through functions in worker
 processes into training, aggregates and files.
 
 This package has the headers, the static library and the target cadre::data of

@@ -208,9 +208,7 @@ bool is_source(const Node& node) { return node.inputs.empty() && !std::holds_alt
 
 Source open_source(const Node& node) {
   return std::visit(
-      base::Overload{[](const ReadFiles& read) {
-                       return read.format == ReadFiles::Format::parquet ? open_parquet(read) : open_text(read);
-                     },
+      base::Overload{[](const ReadFiles& read) { return open_files(read); },
                      [](const FromMemory& memory) { return open_memory(memory); },
                      [](const Range& range) { return open_range(range); }, [](const auto&) -> Source { return {}; }},
       node.operation);
@@ -337,7 +335,8 @@ class Execution::Builder {
         threads_(thread_count(plan.options)),
         // One more share for the consumer of the blocks.
         share_(memory_limit(plan.options) / (count_stages(*plan.node) + 1)),
-        context_{execution.pool(), std::clamp(share_ / (4 * threads_), kLeastBlockBytes, kMostBlockBytes)} {
+        context_{.pool = execution.pool(),
+                 .block_bytes = std::clamp(share_ / (4 * threads_), kLeastBlockBytes, kMostBlockBytes)} {
     if (pool_ != nullptr) workers_ = plan_workers(calls_of(*plan.node), pool_->resources(), threads_);
   }
 
@@ -371,8 +370,11 @@ class Execution::Builder {
   std::unique_ptr<BlockStream> read(Source source, std::vector<Step> steps, std::shared_ptr<arrow::Schema>& schema) {
     schema = source.schema;
     const std::int64_t threads = std::clamp<std::int64_t>(std::ssize(source.pieces), 1, threads_);
-    auto tasks = std::make_unique<ReadTasks>(std::move(source.pieces), context_, std::move(steps));
-    return stage(std::move(tasks), threads, source.name);
+    auto progress = execution_.progress_.add(source.name, threads);
+    ReadContext context = context_;
+    context.skipped = [progress](const std::string& error) { progress->skip(error); };
+    auto tasks = std::make_unique<ReadTasks>(std::move(source.pieces), context, std::move(steps));
+    return std::make_unique<Stage>(std::move(tasks), StageOptions{threads, share_}, std::move(progress));
   }
 
   std::unique_ptr<BlockStream> stage(std::unique_ptr<TaskSource> tasks, std::int64_t threads, const std::string& name) {
@@ -587,7 +589,10 @@ Execution::Execution(const PlanContent& plan, ChoosePieces choose)
   stream_ = Builder(*this, pushed, std::move(choose)).build(pushed.node, {}, schema_);
 }
 
-Execution::~Execution() = default;
+Execution::~Execution() {
+  stream_.reset();
+  progress_.report_skipped();
+}
 
 std::shared_ptr<WorkerPool> Execution::make_pool(const PlanContent& plan) {
   const FunctionPlace place = plan.options.function_place;

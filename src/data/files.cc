@@ -1,11 +1,14 @@
 #include "data/files.h"
 
 #include <arrow/filesystem/localfs.h>
+#include <arrow/io/compressed.h>
+#include <arrow/util/compression.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <ranges>
 #include <utility>
@@ -49,11 +52,27 @@ std::vector<arrow::fs::FileInfo> list_folder(const Place& place, const std::stri
   return infos;
 }
 
-void add_folder(const Place& place, const std::vector<std::string_view>& endings, std::vector<InputFile>& files) {
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower;
+}
+
+// Chooses files of folders by the endings of their names.
+struct FileChoice {
+  std::vector<std::string> endings = {};  // in lower case if it is ignored; none: all files
+  bool ignores_case = false;
+
+  bool fits(const std::string& path) const {
+    const std::string name = ignores_case ? lower_case(path) : path;
+    return endings.empty() || std::ranges::any_of(endings, [&](const auto& ending) { return name.ends_with(ending); });
+  }
+};
+
+void add_folder(const Place& place, const FileChoice& choice, std::vector<InputFile>& files) {
   for (const auto& info : list_folder(place, place.path)) {
-    const bool fits =
-        std::ranges::any_of(endings, [&](std::string_view ending) { return info.path().ends_with(ending); });
-    if (fits && !is_hidden_below(info.path(), place.path)) files.push_back(to_input(place, info, place.path));
+    if (choice.fits(info.path()) && !is_hidden_below(info.path(), place.path))
+      files.push_back(to_input(place, info, place.path));
   }
 }
 
@@ -105,6 +124,34 @@ std::shared_ptr<arrow::io::RandomAccessFile> InputFile::open() const {
   return checked(file_system->OpenInputFile(info), "cannot open " + shown);
 }
 
+namespace {
+
+arrow::Compression::type compression_of(const std::string& path) {
+  constexpr std::pair<std::string_view, arrow::Compression::type> kEndings[] = {
+      {".gz", arrow::Compression::GZIP},
+      {".zst", arrow::Compression::ZSTD},
+      {".bz2", arrow::Compression::BZ2},
+      {".lz4", arrow::Compression::LZ4_FRAME},
+  };
+  for (const auto& [ending, compression] : kEndings) {
+    if (path.ends_with(ending)) return compression;
+  }
+  return arrow::Compression::UNCOMPRESSED;
+}
+
+}  // namespace
+
+bool InputFile::is_compressed() const { return compression_of(path) != arrow::Compression::UNCOMPRESSED; }
+
+std::shared_ptr<arrow::io::InputStream> InputFile::open_stream() const {
+  if (!is_compressed()) return open();
+  const std::string doing = "cannot decompress " + shown;
+  const std::shared_ptr codec = checked(arrow::util::Codec::Create(compression_of(path)), doing);
+  auto stream = checked(arrow::io::CompressedInputStream::Make(codec.get(), open()), doing);
+  // The stream does not keep its codec alive.
+  return {stream.get(), [codec, stream](const void*) {}};
+}
+
 std::string to_plan_path(const std::string& path) {
   if (path.empty()) throw InvalidArgument("a path of a dataset is empty");
   if (storage::is_uri(path)) return storage::to_string(storage::parse_uri(path));
@@ -118,34 +165,65 @@ std::vector<std::string_view> endings_of(ReadFiles::Format format) {
     case ReadFiles::Format::csv:
       return {".csv", ".csv.gz", ".csv.zst", ".csv.bz2", ".csv.lz4"};
     case ReadFiles::Format::json:
+      return {".json",      ".jsonl",     ".ndjson",     ".json.gz",    ".json.zst",
+              ".json.bz2",  ".json.lz4",  ".jsonl.gz",   ".jsonl.zst",  ".jsonl.bz2",
+              ".jsonl.lz4", ".ndjson.gz", ".ndjson.zst", ".ndjson.bz2", ".ndjson.lz4"};
+    case ReadFiles::Format::images:
+    case ReadFiles::Format::binary_files:
+    case ReadFiles::Format::text:
       break;
   }
-  return {".json",      ".jsonl",     ".ndjson",     ".json.gz",    ".json.zst",
-          ".json.bz2",  ".json.lz4",  ".jsonl.gz",   ".jsonl.zst",  ".jsonl.bz2",
-          ".jsonl.lz4", ".ndjson.gz", ".ndjson.zst", ".ndjson.bz2", ".ndjson.lz4"};
+  return {};
 }
 
+namespace {
+
+// Adds the files that a path leads to. Returns why there are none; empty: there are some.
+std::string add_files(const std::string& path, const FileChoice& choice, std::vector<InputFile>& files) {
+  Place place = place_of(path);
+  while (place.path.size() > 1 && place.path.ends_with('/')) place.path.pop_back();
+  const std::string shown = place.prefix + place.path;
+  const std::size_t before = files.size();
+  const auto info = checked(place.file_system->GetFileInfo(place.path), "cannot look at " + shown);
+  if (info.IsFile()) {
+    files.push_back(to_input(place, info));
+  } else if (info.IsDirectory()) {
+    add_folder(place, choice, files);
+    if (files.size() == before && choice.endings.empty()) return fmt::format("the folder {} has no files", shown);
+    if (files.size() == before)
+      return fmt::format("the folder {} has no files that end with {}", shown, fmt::join(choice.endings, ", "));
+  } else if (is_pattern(place.path)) {
+    add_matches(place, files);
+    if (files.size() == before) return fmt::format("no file matches {}", shown);
+  } else {
+    return fmt::format("there is no file or folder {}", shown);
+  }
+  return "";
+}
+
+}  // namespace
+
 std::vector<InputFile> find_files(const Names& paths, const std::vector<std::string_view>& endings) {
+  const FileChoice choice{{endings.begin(), endings.end()}};
   std::vector<InputFile> files;
   for (const std::string& path : paths) {
-    Place place = place_of(path);
-    while (place.path.size() > 1 && place.path.ends_with('/')) place.path.pop_back();
-    const std::string shown = place.prefix + place.path;
-    const std::size_t before = files.size();
-    const auto info = checked(place.file_system->GetFileInfo(place.path), "cannot look at " + shown);
-    if (info.IsFile()) {
-      files.push_back(to_input(place, info));
-    } else if (info.IsDirectory()) {
-      add_folder(place, endings, files);
-      if (files.size() == before)
-        throw NotFound(fmt::format("the folder {} has no files that end with {}", shown, fmt::join(endings, ", ")));
-    } else if (is_pattern(place.path)) {
-      add_matches(place, files);
-      if (files.size() == before) throw NotFound(fmt::format("no file matches {}", shown));
-    } else {
-      throw NotFound(fmt::format("there is no file or folder {}", shown));
-    }
+    if (const std::string fault = add_files(path, choice, files); !fault.empty()) throw NotFound(fault);
   }
+  return files;
+}
+
+std::vector<InputFile> find_files(const ReadFiles& read) {
+  if (!read.endings) return find_files(read.paths, endings_of(read.format));
+  FileChoice choice{.ignores_case = true};
+  for (const std::string& ending : *read.endings)
+    choice.endings.push_back((ending.starts_with('.') ? "" : ".") + lower_case(ending));
+  std::vector<InputFile> files;
+  std::string fault;
+  for (const std::string& path : read.paths) {
+    fault = add_files(path, choice, files);
+    if (!fault.empty() && !read.ignore_missing_paths) throw NotFound(fault);
+  }
+  if (files.empty()) throw NotFound(fault);
   return files;
 }
 

@@ -32,6 +32,9 @@ struct InputFile {
   bool is_remote = false;  // a request costs more than the bytes of a page
 
   std::shared_ptr<arrow::io::RandomAccessFile> open() const;
+  // Opens it to be read from its beginning; decompressed if its name has the ending of a compression.
+  std::shared_ptr<arrow::io::InputStream> open_stream() const;
+  bool is_compressed() const;  // by its name
 };
 
 // Returns the form of a path in a plan: absolute, or a URI. Throws InvalidArgument for a URI that cannot be used.
@@ -40,6 +43,8 @@ std::string to_plan_path(const std::string& path);
 // Returns all files in the order of the paths, and by name in each; from folders the files with one of these endings.
 // Throws NotFound if a path leads to no file.
 std::vector<InputFile> find_files(const Names& paths, const std::vector<std::string_view>& endings);
+// Returns the files of a read, in the same way. Throws NotFound if there is none.
+std::vector<InputFile> find_files(const ReadFiles& read);
 // Returns true if the name of a file or folder is a hidden one, which readers ignore.
 bool is_hidden(std::string_view name);
 // Returns the endings of the files that a format reads from folders.

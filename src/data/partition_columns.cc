@@ -5,6 +5,8 @@
 #include <arrow/dataset/partition.h>
 #include <arrow/scalar.h>
 #include <arrow/type.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -12,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cadre/error.h"
 #include "data/arrow_status.h"
 #include "data/compute.h"
 
@@ -35,6 +38,17 @@ std::vector<Key> keys_of(std::string_view path) {
     if (key && std::ranges::find(keys, key->name, &Key::name) == keys.end()) keys.push_back(*std::move(key));
   }
   return keys;
+}
+
+// Returns the names of the folders between the requested path and the file.
+Names folders_of(const InputFile& file) {
+  Names folders;
+  if (file.asked.size() == file.path.size()) return folders;  // the file itself was requested
+  for (const auto part : file.asked | std::views::split('/')) {
+    if (!part.empty()) folders.emplace_back(part.begin(), part.end());
+  }
+  folders.pop_back();  // the file
+  return folders;
 }
 
 bool is_int32(const std::string& text) { return arrow::Scalar::Parse(arrow::int32(), text).ok(); }
@@ -124,6 +138,23 @@ std::vector<PartitionColumns> partition_columns(const std::vector<InputFile>& fi
   for (const auto& of_file : keys) {
     arrow::ScalarVector values;
     for (const auto& field : fields) values.push_back(value_of(*field, of_file));
+    columns.emplace_back(fields, std::move(values));
+  }
+  return columns;
+}
+
+std::vector<PartitionColumns> partition_columns(const std::vector<InputFile>& files, const Names& names) {
+  arrow::FieldVector fields;
+  for (const std::string& name : names) fields.push_back(arrow::field(name, arrow::utf8()));
+  std::vector<PartitionColumns> columns;
+  for (const InputFile& file : files) {
+    arrow::ScalarVector values;
+    for (std::string& folder : folders_of(file)) values.push_back(std::make_shared<arrow::StringScalar>(folder));
+    if (values.size() != names.size())
+      throw InvalidArgument(
+          fmt::format("{} is in {} folders below the path that is read, and the partitioning names {}: "
+                      "{}. Name one column for each folder, and read a folder or a pattern",
+                      file.shown, values.size(), names.size(), fmt::join(names, ", ")));
     columns.emplace_back(fields, std::move(values));
   }
   return columns;

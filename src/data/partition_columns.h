@@ -41,5 +41,8 @@ class PartitionColumns {
 
 // Returns the columns of each file. All files have the same fields: int32 if that fits all values, otherwise strings.
 std::vector<PartitionColumns> partition_columns(const std::vector<InputFile>& files);
+// Returns columns with these names for the folders between the requested path and each file, from the outermost on, as
+// texts. Throws InvalidArgument for a file in fewer or more folders.
+std::vector<PartitionColumns> partition_columns(const std::vector<InputFile>& files, const Names& names);
 
 }  // namespace cadre::data

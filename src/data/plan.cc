@@ -77,9 +77,15 @@ const char* name_of(ReadFiles::Format format) {
     case ReadFiles::Format::csv:
       return "read_csv";
     case ReadFiles::Format::json:
+      return "read_json";
+    case ReadFiles::Format::images:
+      return "read_images";
+    case ReadFiles::Format::binary_files:
+      return "read_binary_files";
+    case ReadFiles::Format::text:
       break;
   }
-  return "read_json";
+  return "read_text";
 }
 
 // The nodes form a list, inputs before the nodes that use them: plans may be long, but values may not be deeply nested.

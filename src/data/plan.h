@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cadre/data/dataset.h"
+#include "cadre/data/image.h"
 #include "cadre/function.h"
 #include "cadre/object.h"
 #include "cadre/value.h"
@@ -25,7 +26,7 @@ using Names = std::vector<std::string>;
 // ---- Operators
 
 struct ReadFiles {
-  enum class Format { parquet, csv, json };
+  enum class Format { parquet, csv, json, images, binary_files, text };
   Format format = Format::parquet;
   Names paths = {};                       // absolute paths or URIs of files, folders and patterns
   std::optional<Names> columns = {};      // empty: all
@@ -35,6 +36,17 @@ struct ReadFiles {
   char delimiter = ',';       // for CSV, like column_names
   Names column_names = {};
   std::vector<std::pair<std::string, std::string>> types = {};  // for text files
+  // The following are for the formats from `images` on.
+  std::optional<Names> endings = {};  // of files in folders, without the dot; empty: those of the format
+  std::optional<Names> levels = {};   // columns for the folders below a path, from the outermost on
+  bool include_paths = false;
+  bool ignore_missing_paths = false;
+  bool skip_damaged = false;
+  bool drop_empty_lines = true;  // for text
+  ImageMode image_mode = ImageMode::stored;
+  std::int64_t image_height = 0;  // 0: each image's own, like the width
+  std::int64_t image_width = 0;
+  std::optional<bool> equal_shapes = {};  // of images
 };
 // Rows held by this process, shared by all plans that contain them.
 class MemoryRows {

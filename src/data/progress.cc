@@ -31,7 +31,25 @@ OperatorStats OperatorProgress::stats() const {
           .rows = rows_,
           .bytes = bytes_,
           .busy_s = static_cast<double>(busy_ns_) * 1e-9,
-          .workers = workers_};
+          .workers = workers_,
+          .skipped = skipped()};
+}
+
+void OperatorProgress::skip(const std::string& error) {
+  const std::lock_guard lock(mutex_);
+  if (skipped_++ == 0) skipped_error_ = error;
+}
+
+std::int64_t OperatorProgress::skipped() const {
+  const std::lock_guard lock(mutex_);
+  return skipped_;
+}
+
+std::string OperatorProgress::report_of_skipped() const {
+  const std::lock_guard lock(mutex_);
+  if (skipped_ == 0) return "";
+  return fmt::format("cadre: {} has left out {} files or rows that cannot be read; one: {}", name_, skipped_,
+                     skipped_error_);
 }
 
 ExecutionProgress::ExecutionProgress(std::string name, std::int64_t limit_bytes, bool shows_bars)
@@ -60,6 +78,13 @@ ExecutionStats ExecutionProgress::stats() const {
   return stats;
 }
 
+void ExecutionProgress::report_skipped() const {
+  for (const auto& one : operators_) {
+    if (const std::string report = one->report_of_skipped(); !report.empty())
+      std::fprintf(stderr, "%s\n", report.c_str());
+  }
+}
+
 void ExecutionProgress::show() {
   constexpr auto kPause = std::chrono::milliseconds(100);
   if (!shows_bars_ || Clock::now() - shown_ < kPause) return;
@@ -85,9 +110,11 @@ void ExecutionProgress::draw() {
 std::string to_string(const ExecutionStats& stats) {
   std::string text = fmt::format("{:<32} {:>7} {:>8} {:>12} {:>12} {:>9}\n", "operator", "workers", "tasks", "rows",
                                  "bytes", "busy s");
-  for (const OperatorStats& one : stats.operators)
+  for (const OperatorStats& one : stats.operators) {
     text += fmt::format("{:<32} {:>7} {:>8} {:>12} {:>12} {:>9.3f}\n", one.name, one.workers, one.tasks, one.rows,
                         readable_bytes(one.bytes), one.busy_s);
+    if (one.skipped > 0) text += fmt::format("  {} files or rows that cannot be read were left out\n", one.skipped);
+  }
   return text + fmt::format("{:.3f} s; at most {} of {} held\n", stats.wall_s, readable_bytes(stats.peak_bytes),
                             readable_bytes(stats.memory_limit_bytes));
 }

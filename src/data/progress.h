@@ -23,7 +23,11 @@ class OperatorProgress {
   void count_task() { ++tasks_; }
   void count(std::int64_t rows, std::int64_t bytes);
   void hold(std::int64_t bytes);  // negative: releases them
+  // Counts a file or row that is left out because of this error.
+  void skip(const std::string& error);
   OperatorStats stats() const;
+  // Returns a line about what was left out; empty: nothing was.
+  std::string report_of_skipped() const;
 
   // Counts the time in which a thread works, from its construction to its destruction.
   class Busy {
@@ -52,6 +56,7 @@ class OperatorProgress {
 
  private:
   using Clock = std::chrono::steady_clock;
+  std::int64_t skipped() const;
   void add_busy(Clock::duration time) { busy_ns_ += std::chrono::nanoseconds(time).count(); }
 
   const std::string name_;
@@ -61,6 +66,9 @@ class OperatorProgress {
   std::atomic<std::int64_t> rows_ = 0;
   std::atomic<std::int64_t> bytes_ = 0;
   std::atomic<std::int64_t> busy_ns_ = 0;
+  mutable std::mutex mutex_;  // guards the following members
+  std::int64_t skipped_ = 0;
+  std::string skipped_error_ = {};  // one of them
 };
 
 // The progress of all operators. Must outlive them.
@@ -77,6 +85,8 @@ class ExecutionProgress {
 
   // Shows the progress on the terminal, at most ten times a second.
   void show();
+  // Reports on stderr what operators have left out; called at the end of the execution.
+  void report_skipped() const;
 
  private:
   using Clock = std::chrono::steady_clock;

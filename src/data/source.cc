@@ -14,6 +14,7 @@
 
 #include "data/arrow_status.h"
 #include "data/compute.h"
+#include "data/side_by_side.h"
 
 namespace cadre::data {
 namespace {
@@ -59,6 +60,23 @@ class RangeReader final : public PieceReader {
 
 }  // namespace
 
+Source open_files(const ReadFiles& read) {
+  switch (read.format) {
+    case ReadFiles::Format::parquet:
+      return open_parquet(read);
+    case ReadFiles::Format::csv:
+    case ReadFiles::Format::json:
+      return open_text(read);
+    case ReadFiles::Format::images:
+      return open_images(read);
+    case ReadFiles::Format::binary_files:
+      return open_binary_files(read);
+    case ReadFiles::Format::text:
+      break;
+  }
+  return open_lines(read);
+}
+
 Source open_memory(const FromMemory& memory) {
   Source source{"from_memory", memory.rows->schema(), {}};
   const auto reader = std::make_shared<MemoryReader>(memory.rows);
@@ -87,13 +105,14 @@ Source open_range(const Range& range) {
 }
 
 void count_rows(std::vector<Piece>& pieces) {
-  for (Piece& piece : pieces) {
-    if (piece.rows) continue;
+  side_by_side(pieces.size(), [&](std::size_t number) {
+    Piece& piece = pieces[number];
+    if (piece.rows) return;
     std::int64_t rows = 0;
-    piece.reader->read(piece, {arrow::default_memory_pool(), kCountingBytes},
+    piece.reader->read(piece, {.pool = arrow::default_memory_pool(), .block_bytes = kCountingBytes},
                        [&](const Block& block) { rows += block->num_rows(); });
     piece.rows = piece.end = rows;
-  }
+  });
 }
 
 std::int64_t rows_of(const Piece& piece) { return piece.end.value_or(*piece.rows) - piece.begin; }

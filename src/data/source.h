@@ -21,6 +21,8 @@ using Emit = std::function<void(Block block)>;
 struct ReadContext {
   arrow::MemoryPool* pool = nullptr;
   std::int64_t block_bytes = 0;  // approximate target size of blocks
+  // Called for each file or row that the reader leaves out, where the plan allows that; null: it is not reported.
+  std::function<void(const std::string& error)> skipped = {};
 };
 
 struct Piece;
@@ -52,6 +54,11 @@ struct Source {
 // Read metadata only. Throw the errors described in Dataset.
 Source open_parquet(const ReadFiles& read);
 Source open_text(const ReadFiles& read);
+Source open_images(const ReadFiles& read);
+Source open_binary_files(const ReadFiles& read);
+Source open_lines(const ReadFiles& read);
+// Opens a read of any format.
+Source open_files(const ReadFiles& read);
 Source open_memory(const FromMemory& memory);
 Source open_range(const Range& range);
 

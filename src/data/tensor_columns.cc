@@ -28,6 +28,7 @@ namespace {
 using arrow::extension::FixedShapeTensorType;
 using Shape = std::vector<std::int64_t>;
 
+constexpr const char* kVariableTensor = "ray.data.arrow_variable_shaped_tensor";
 constexpr const char* kMaking = "cannot make a column of tensors";
 
 // A note in a file about a type that Arrow itself does not know: its name and parameters.
@@ -45,7 +46,7 @@ std::optional<ExtensionNote> note_of(const arrow::Field& field) {
 
 bool is_variable_tensor(const arrow::Field& field) {
   const auto note = note_of(field);
-  return note && note->name == "ray.data.arrow_variable_shaped_tensor" && field.type()->id() == arrow::Type::STRUCT;
+  return note && note->name == kVariableTensor && field.type()->id() == arrow::Type::STRUCT;
 }
 
 // Returns the number of values in a tensor, limited to the largest number. Widths must not be negative.
@@ -266,12 +267,50 @@ std::shared_ptr<arrow::Array> to_tensor_type(const std::shared_ptr<arrow::Array>
   return arrow::ExtensionType::WrapArray(type, lists.make_array());
 }
 
+std::shared_ptr<arrow::DataType> tensor_type(const std::shared_ptr<arrow::DataType>& value_type,
+                                             const std::vector<std::int64_t>& row_shape) {
+  return checked(FixedShapeTensorType::Make(value_type, row_shape), kMaking);
+}
+
 std::shared_ptr<arrow::Array> make_tensors(const std::shared_ptr<arrow::Array>& values,
                                            const std::vector<std::int64_t>& row_shape) {
-  const auto type = checked(FixedShapeTensorType::Make(values->type(), row_shape), kMaking);
+  const auto type = tensor_type(values->type(), row_shape);
   const auto lists =
       checked(arrow::FixedSizeListArray::FromArrays(values, static_cast<std::int32_t>(count_of(row_shape))), kMaking);
   return arrow::ExtensionType::WrapArray(type, lists);
+}
+
+std::shared_ptr<arrow::Field> variable_tensor_field(const std::string& name,
+                                                    const std::shared_ptr<arrow::DataType>& value_type,
+                                                    std::size_t dimensions) {
+  const auto type = arrow::struct_(
+      {arrow::field("data", arrow::large_list(value_type)), arrow::field("shape", arrow::list(arrow::int64()))});
+  return arrow::field(name, type, true,
+                      arrow::key_value_metadata({"ARROW:extension:name", "ARROW:extension:metadata"},
+                                                {kVariableTensor, fmt::to_string(dimensions)}));
+}
+
+std::shared_ptr<arrow::Array> make_variable_tensors(const arrow::Field& field,
+                                                    const std::shared_ptr<arrow::Array>& values,
+                                                    std::span<const std::vector<std::int64_t>> shapes) {
+  std::vector<std::int64_t> value_offsets{0};
+  std::vector<std::int32_t> shape_offsets{0};
+  std::vector<std::int64_t> widths;
+  for (const Shape& shape : shapes) {
+    value_offsets.push_back(value_offsets.back() + count_of(shape));
+    widths.insert(widths.end(), shape.begin(), shape.end());
+    shape_offsets.push_back(static_cast<std::int32_t>(widths.size()));
+  }
+  const auto rows = std::ssize(shapes);
+  const auto& type = static_cast<const arrow::StructType&>(*field.type());
+  auto data = std::make_shared<arrow::LargeListArray>(type.field(0)->type(), rows,
+                                                      arrow::Buffer::FromVector(std::move(value_offsets)), values);
+  const auto width_count = std::ssize(widths);
+  auto all_widths = std::make_shared<arrow::Int64Array>(width_count, arrow::Buffer::FromVector(std::move(widths)));
+  auto shape = std::make_shared<arrow::ListArray>(
+      type.field(1)->type(), rows, arrow::Buffer::FromVector(std::move(shape_offsets)), std::move(all_widths));
+  return std::make_shared<arrow::StructArray>(field.type(), rows,
+                                              arrow::ArrayVector{std::move(data), std::move(shape)});
 }
 
 FlatColumn flatten(const arrow::Field& field, const std::shared_ptr<arrow::Array>& column) {

@@ -1,11 +1,9 @@
 // CSV and JSON files: each is one piece, which is read from its beginning.
 #include <arrow/csv/api.h>
-#include <arrow/io/compressed.h>
 #include <arrow/io/interfaces.h>
 #include <arrow/json/api.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
-#include <arrow/util/compression.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -51,31 +49,6 @@ std::shared_ptr<arrow::DataType> to_type(const std::string& column, const std::s
   return found->second;
 }
 
-arrow::Compression::type compression_of(const InputFile& file) {
-  constexpr std::pair<std::string_view, arrow::Compression::type> kEndings[] = {
-      {".gz", arrow::Compression::GZIP},
-      {".zst", arrow::Compression::ZSTD},
-      {".bz2", arrow::Compression::BZ2},
-      {".lz4", arrow::Compression::LZ4_FRAME},
-  };
-  for (const auto& [ending, compression] : kEndings) {
-    if (file.path.ends_with(ending)) return compression;
-  }
-  return arrow::Compression::UNCOMPRESSED;
-}
-
-bool is_compressed(const InputFile& file) { return compression_of(file) != arrow::Compression::UNCOMPRESSED; }
-
-// Opens a file, and decompresses it if its name has the ending of a compression.
-std::shared_ptr<arrow::io::InputStream> text_of(const InputFile& file) {
-  if (!is_compressed(file)) return file.open();
-  const std::string doing = "cannot decompress " + file.shown;
-  const std::shared_ptr codec = checked(arrow::util::Codec::Create(compression_of(file)), doing);
-  auto stream = checked(arrow::io::CompressedInputStream::Make(codec.get(), file.open()), doing);
-  // The stream does not keep its codec alive.
-  return {stream.get(), [codec, stream](const void*) {}};
-}
-
 // The settings for all files of a dataset.
 struct TextFormat {
   ReadFiles read;
@@ -112,7 +85,8 @@ TextFormat::Reader TextFormat::open_csv(const InputFile& file, const std::shared
     for (const auto& field : columns->fields()) converting.column_types[field->name()] = field->type();
   }
   for (const auto& [column, type] : read.types) converting.column_types[column] = to_type(column, type);
-  return arrow::csv::StreamingReader::Make(arrow::io::IOContext(pool), text_of(file), options, parsing, converting);
+  return arrow::csv::StreamingReader::Make(arrow::io::IOContext(pool), file.open_stream(), options, parsing,
+                                           converting);
 }
 
 TextFormat::Reader TextFormat::open_json(const InputFile& file, const std::shared_ptr<arrow::Schema>& columns,
@@ -129,7 +103,7 @@ TextFormat::Reader TextFormat::open_json(const InputFile& file, const std::share
     for (const auto& [column, type] : read.types) fields.push_back(arrow::field(column, to_type(column, type)));
     parsing.explicit_schema = arrow::schema(std::move(fields));
   }
-  return arrow::json::StreamingReader::Make(std::make_shared<LimitedDepthStream>(text_of(file)), options, parsing,
+  return arrow::json::StreamingReader::Make(std::make_shared<LimitedDepthStream>(file.open_stream()), options, parsing,
                                             arrow::io::IOContext(pool));
 }
 
@@ -318,7 +292,7 @@ Source open_text(const ReadFiles& read) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::int64_t bytes = files[i].size * kMemoryPerByte;
     const std::int64_t buffers = kMemoryPerByte * kSampleBytes;
-    const std::int64_t overhead_bytes = is_compressed(files[i]) ? buffers : std::min(bytes, buffers);
+    const std::int64_t overhead_bytes = files[i].is_compressed() ? buffers : std::min(bytes, buffers);
     const auto& own = columns.of_file[i];
     source.pieces.push_back({.reader = std::make_shared<TextFile>(
                                  std::move(files[i]), own, read.unify_schemas ? "its beginning" : columns.first_file,

@@ -25,7 +25,7 @@ DEPENDS = {
     "libcadre-torch-dev": {"libcadre-dev", "zlib1g-dev"},
     "libcadre-vision-dev": {"libcadre-torch-dev"},
     "libcadre-storage-dev": {"libcadre-dev", "libcurl4", "libssl3"},
-    "libcadre-data-dev": {"libcadre-dev"},
+    "libcadre-data-dev": {"libcadre-dev", "libjpeg-dev", "libpng-dev"},
     "libcadre-data-torch-dev": {"libcadre-data-dev", "libcadre-torch-dev"},
     "cadre-doc": {""},
 }

@@ -30,7 +30,7 @@ class CheckLibrariesTest(unittest.TestCase):
         return [[word.strip() for word in line if word] for line in lines]
 
     def test_what_is_there_is_not_named(self):
-        self.assertEqual(self.check("cmake", "libsqlite3-dev", "libfmt-dev", "libxxhash-dev", "libcapnp-dev", "libcurl4-openssl-dev", "libssl-dev", "libeigen3-dev", "libnlopt-dev", "libgtest-dev"), [])
+        self.assertEqual(self.check("cmake", "libsqlite3-dev", "libfmt-dev", "libxxhash-dev", "libcapnp-dev", "libcurl4-openssl-dev", "libssl-dev", "libeigen3-dev", "libnlopt-dev", "libjpeg-dev", "libpng-dev", "libgtest-dev"), [])
 
     def test_a_missing_compiler_and_python_are_named_with_their_variable(self):
         missing = self.check("clang-19", "python3", CXX="no-such-compiler", PYTHON="no-such-python")

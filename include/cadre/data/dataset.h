@@ -232,6 +232,7 @@ struct OperatorStats {
   std::int64_t bytes = 0;    ///< bytes produced
   double busy_s = 0;         ///< seconds, sum over its threads, without waiting for rows or for memory
   std::int64_t workers = 0;  ///< threads or processes
+  std::int64_t skipped = 0;  ///< files and rows left out because of OnError::skip (cadre/data/read.h)
 };
 /// Statistics of an execution.
 struct ExecutionStats {

@@ -1,0 +1,25 @@
+#include "data/picture.h"
+
+#include <fmt/format.h>
+
+#include "cadre/error.h"
+
+namespace cadre::data {
+
+void require_usual_size(std::int64_t height, std::int64_t width) {
+  constexpr std::int64_t kMostPixels = 178'956'970;  // Pillow's
+  if (height < 1 || width < 1 || height > kMostPixels / width)
+    throw StorageError(
+        fmt::format("it is an image of {} x {} pixels, and images have from 1 to {}", width, height, kMostPixels));
+}
+
+std::unique_ptr<PictureDecoder> make_picture_decoder(std::string_view bytes) {
+  if (is_jpeg(bytes)) return make_jpeg_decoder(bytes);
+  if (is_png(bytes)) return make_png_decoder(bytes);
+  if (bytes.empty()) throw StorageError("it is empty; an image is written to it again, or it is left out");
+  throw StorageError(
+      "it is neither a JPEG nor a PNG image, which its first bytes would say: convert it to one of them, "
+      "or leave it out");
+}
+
+}  // namespace cadre::data
