@@ -171,6 +171,9 @@ std::vector<std::string_view> endings_of(ReadFiles::Format format) {
     case ReadFiles::Format::images:
     case ReadFiles::Format::binary_files:
     case ReadFiles::Format::text:
+    case ReadFiles::Format::numpy:
+    case ReadFiles::Format::tf_records:
+    case ReadFiles::Format::webdataset:
       break;
   }
   return {};

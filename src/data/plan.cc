@@ -83,9 +83,15 @@ const char* name_of(ReadFiles::Format format) {
     case ReadFiles::Format::binary_files:
       return "read_binary_files";
     case ReadFiles::Format::text:
+      return "read_text";
+    case ReadFiles::Format::numpy:
+      return "read_numpy";
+    case ReadFiles::Format::tf_records:
+      return "read_tfrecords";
+    case ReadFiles::Format::webdataset:
       break;
   }
-  return "read_text";
+  return "read_webdataset";
 }
 
 // The nodes form a list, inputs before the nodes that use them: plans may be long, but values may not be deeply nested.

@@ -26,7 +26,7 @@ using Names = std::vector<std::string>;
 // ---- Operators
 
 struct ReadFiles {
-  enum class Format { parquet, csv, json, images, binary_files, text };
+  enum class Format { parquet, csv, json, images, binary_files, text, numpy, tf_records, webdataset };
   Format format = Format::parquet;
   Names paths = {};                       // absolute paths or URIs of files, folders and patterns
   std::optional<Names> columns = {};      // empty: all
@@ -43,6 +43,8 @@ struct ReadFiles {
   bool ignore_missing_paths = false;
   bool skip_damaged = false;
   bool drop_empty_lines = true;  // for text
+  bool decode = true;            // for webdataset, like `suffixes`
+  Names suffixes = {};           // names and patterns; none: all
   ImageMode image_mode = ImageMode::stored;
   std::int64_t image_height = 0;  // 0: each image's own, like the width
   std::int64_t image_width = 0;

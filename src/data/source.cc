@@ -72,9 +72,15 @@ Source open_files(const ReadFiles& read) {
     case ReadFiles::Format::binary_files:
       return open_binary_files(read);
     case ReadFiles::Format::text:
+      return open_lines(read);
+    case ReadFiles::Format::numpy:
+      return open_npy(read);
+    case ReadFiles::Format::tf_records:
+      return open_tf_records(read);
+    case ReadFiles::Format::webdataset:
       break;
   }
-  return open_lines(read);
+  return open_webdataset(read);
 }
 
 Source open_memory(const FromMemory& memory) {

@@ -29,7 +29,7 @@ using arrow::extension::FixedShapeTensorType;
 using Shape = std::vector<std::int64_t>;
 
 constexpr const char* kVariableTensor = "ray.data.arrow_variable_shaped_tensor";
-constexpr const char* kMaking = "cannot make a column of tensors";
+constexpr const char* kMakingTensors = "cannot make a column of tensors";
 
 // A note in a file about a type that Arrow itself does not know: its name and parameters.
 struct ExtensionNote {
@@ -269,14 +269,14 @@ std::shared_ptr<arrow::Array> to_tensor_type(const std::shared_ptr<arrow::Array>
 
 std::shared_ptr<arrow::DataType> tensor_type(const std::shared_ptr<arrow::DataType>& value_type,
                                              const std::vector<std::int64_t>& row_shape) {
-  return checked(FixedShapeTensorType::Make(value_type, row_shape), kMaking);
+  return checked(FixedShapeTensorType::Make(value_type, row_shape), kMakingTensors);
 }
 
 std::shared_ptr<arrow::Array> make_tensors(const std::shared_ptr<arrow::Array>& values,
                                            const std::vector<std::int64_t>& row_shape) {
   const auto type = tensor_type(values->type(), row_shape);
-  const auto lists =
-      checked(arrow::FixedSizeListArray::FromArrays(values, static_cast<std::int32_t>(count_of(row_shape))), kMaking);
+  const auto lists = checked(
+      arrow::FixedSizeListArray::FromArrays(values, static_cast<std::int32_t>(count_of(row_shape))), kMakingTensors);
   return arrow::ExtensionType::WrapArray(type, lists);
 }
 

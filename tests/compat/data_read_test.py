@@ -1,4 +1,4 @@
-"""cadre::data reads images, bytes and lines as Ray Data does; pixels are those of Pillow.
+"""cadre::data reads images, bytes, lines, arrays, TFRecords and WebDatasets as Ray Data does; pixels are those of Pillow.
 
 DATA_READ_ROUNDS=<n> sets the number of random cases, DATA_READ_FIRST=<seed> the first seed.
 """
@@ -9,16 +9,21 @@ import logging
 import os
 import pathlib
 import random
+import struct
 import subprocess
+import tarfile
 import tempfile
 import unittest
 
+import google_crc32c
 import numpy
 import PIL.Image
 import pyarrow
 import pyarrow.parquet
 import ray
 import ray.data
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from ray.data._internal.datasource.tfrecords_datasource import _convert_example_to_dict
 
 TOOL = pathlib.Path(os.environ["CADRE_BIN"]) / "data_read_tool"
 ROUNDS = int(os.environ.get("DATA_READ_ROUNDS", "120"))
@@ -81,6 +86,50 @@ def images_of(table):
         return list(column.to_numpy_ndarray())
     storage = column.storage if isinstance(column, pyarrow.ExtensionArray) else column
     return [numpy.array(row["data"], numpy.uint8).reshape(row["shape"]) for row in storage.to_pylist()]
+
+
+def make_example_class():
+    """The message tf.train.Example, without TensorFlow."""
+    file = descriptor_pb2.FileDescriptorProto(name="example.proto", package="tf", syntax="proto3")
+    kinds = descriptor_pb2.FieldDescriptorProto
+    for name, type in ("BytesList", kinds.TYPE_BYTES), ("FloatList", kinds.TYPE_FLOAT), ("Int64List", kinds.TYPE_INT64):
+        file.message_type.add(name=name).field.add(name="value", number=1, type=type, label=kinds.LABEL_REPEATED)
+    feature = file.message_type.add(name="Feature")
+    feature.oneof_decl.add(name="kind")
+    for number, name in enumerate(["bytes_list", "float_list", "int64_list"], start=1):
+        feature.field.add(name=name, number=number, type=kinds.TYPE_MESSAGE, label=kinds.LABEL_OPTIONAL, oneof_index=0,
+                          type_name=f".tf.{name.split('_')[0].capitalize()}List")
+    features = file.message_type.add(name="Features")
+    entry = features.nested_type.add(name="FeatureEntry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, type=kinds.TYPE_STRING, label=kinds.LABEL_OPTIONAL)
+    entry.field.add(name="value", number=2, type=kinds.TYPE_MESSAGE, label=kinds.LABEL_OPTIONAL, type_name=".tf.Feature")
+    features.field.add(name="feature", number=1, type=kinds.TYPE_MESSAGE, label=kinds.LABEL_REPEATED,
+                       type_name=".tf.Features.FeatureEntry")
+    example = file.message_type.add(name="Example")
+    example.field.add(name="features", number=1, type=kinds.TYPE_MESSAGE, label=kinds.LABEL_OPTIONAL,
+                      type_name=".tf.Features")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("tf.Example"))
+
+
+def tf_record(content):
+    def masked(data):
+        crc = google_crc32c.value(data)
+        return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+    length = struct.pack("<Q", len(content))
+    return length + masked(length) + content + masked(content)
+
+
+def tar_of(members, format):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=format) as tar:
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return out.getvalue()
 
 
 class ReadTest(unittest.TestCase):
@@ -228,6 +277,108 @@ class ReadTest(unittest.TestCase):
             actual = self.read("text", self.folder / "texts", drop_empty_lines=drop).to_pylist()
             self.assertEqual(len(actual), len(expected))
             self.assertEqual(actual, expected)
+
+    def test_arrays_are_those_of_numpy(self):
+        types = ["?", "i1", "u1", "<i2", ">i2", "<u2", "<i4", ">i4", "<u4", "<i8", ">i8", "<u8", ">u8", "<f2", ">f2", "<f4",
+                 ">f4", "<f8", ">f8", "S3", "<U4", ">U4", "<M8[ns]", ">M8[ms]", "<m8[us]", "<M8[s]"]
+        for seed in range(FIRST, FIRST + ROUNDS):
+            rng = numpy.random.default_rng(seed)
+            type = numpy.dtype(str(rng.choice(types)))
+            shape = [int(rng.integers(0, 6))] + [int(width) for width in rng.integers(1, 5, int(rng.integers(0, 4)))]
+            if type.kind in "SU":
+                shape = shape[:1]
+                array = numpy.array([str(number)[:3] for number in rng.integers(0, 999, shape)], type)
+            elif type.kind in "Mm":
+                shape = shape[:1]
+                array = rng.integers(-10**9, 10**9, shape).astype(type.newbyteorder("=").str.replace("=", "<")).astype(type)
+            else:
+                array = (rng.normal(size=shape) * 100).astype(type)
+            if rng.random() < 0.4:
+                array = numpy.asfortranarray(array)
+            folder = self.folder / f"case_{seed}"
+            folder.mkdir()
+            with self.subTest(seed=seed, type=type, shape=shape):
+                numpy.save(folder / "1.npy", array)
+                table = self.read("numpy", folder)
+                self.assertNotIsInstance(table, str, table)
+                self.assertEqual(table.num_rows, len(array))
+                column = table["data"].combine_chunks()
+                if isinstance(column.type, pyarrow.FixedShapeTensorType):
+                    if column.type.value_type == pyarrow.bool_():
+                        actual = numpy.array(column.storage.flatten()).reshape(shape)
+                    else:
+                        actual = column.to_numpy_ndarray()
+                    numpy.testing.assert_array_equal(actual, array)
+                elif type.kind in "Mm":
+                    numpy.testing.assert_array_equal(column.to_numpy().astype(type), array)
+                else:
+                    self.assertEqual(column.to_pylist(), array.tolist())
+
+    def test_tf_records_are_those_of_protocol_buffers_and_ray(self):
+        example_class = make_example_class()
+        for seed in range(FIRST, FIRST + 20):
+            rng = random.Random(seed)
+            kinds = {name: rng.choice(["bytes_list", "float_list", "int64_list"]) for name in "abcdef"}
+            counts = {name: rng.choice([[1], [0, 1], [0, 1, 2, 5]]) for name in "abcdef"}
+            values = {"bytes_list": lambda: rng.randbytes(rng.randint(0, 300)), "float_list": lambda: rng.randint(-99, 99) / 8,
+                      "int64_list": lambda: rng.choice([0, 1, -1, 2**63 - 1, -2**63, rng.getrandbits(40)])}
+            expected = []
+            folder = self.folder / f"records_{seed}"
+            folder.mkdir()
+            for file in range(2):
+                records = b""
+                for _ in range(rng.randint(1, 30)):
+                    example = example_class()
+                    for name in rng.sample("abcdef", rng.randint(0, 6)):
+                        count = rng.choice(counts[name])
+                        getattr(example.features.feature[name], kinds[name]).value.extend(
+                            values[kinds[name]]() for _ in range(count))
+                    records += tf_record(example.SerializeToString())
+                    row = {name: array.to_pylist()[0] for name, array in _convert_example_to_dict(example, None).items()}
+                    expected.append(row)
+                (folder / f"{file}.tfrecords").write_bytes(records)
+            are_lists = {name for name in "abcdef" if any(isinstance(row.get(name), list) and row[name] for row in expected)}
+            for row in expected:  # Ray's types differ from row to row
+                for name, value in row.items():
+                    if name in are_lists:
+                        row[name] = value if isinstance(value, list) else [value]
+                    elif value == []:
+                        row[name] = None
+            actual = self.read("tfrecords", folder)
+            self.assertNotIsInstance(actual, str, actual)
+            rows = [{name: value for name, value in row.items() if value is not None} for row in actual.to_pylist()]
+            wanted = [{name: value for name, value in row.items() if value is not None} for row in expected]
+            self.assertEqual(rows, wanted, seed)
+
+    def test_web_datasets_are_those_of_ray(self):
+        for seed, format in enumerate([tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT] * 2):
+            rng = numpy.random.default_rng(seed)
+            pixels = []
+            for file in range(2):
+                members = []
+                for number in range(int(rng.integers(1, 20))):
+                    key = f"{'folder/' * (40 if format != tarfile.USTAR_FORMAT else 2)}ü{file}_{number:04}"
+                    pixels.append(smooth(rng, int(rng.integers(3, 30)), 20, 3))
+                    image, array = io.BytesIO(), io.BytesIO()
+                    PIL.Image.fromarray(pixels[-1]).save(image, "PNG")
+                    numpy.save(array, rng.normal(size=(2, int(rng.integers(1, 5)))))
+                    members += [(f"{key}.png", image.getvalue()), (f"{key}.cls", str(rng.integers(-5, 1000)).encode()),
+                                (f"{key}.json", json.dumps({"a": int(rng.integers(9)), "b": ["x", "y"]}).encode()),
+                                (f"{key}.seg.txt", "text ü".encode()), (f"{key}.npy", array.getvalue()),
+                                (f"{key}.bin", rng.bytes(int(rng.integers(0, 2000))))]
+                self.write(f"tars_{seed}/{file}.tar", tar_of(members, format))
+            folder = self.folder / f"tars_{seed}"
+            expected = ray.data.read_webdataset(str(folder)).take_all()
+            table = self.read("webdataset", folder)
+            self.assertNotIsInstance(table, str, table)
+            self.assertEqual(set(table.column_names), set(expected[0]))
+            actual = table.to_pylist()
+            self.assertEqual(len(actual), len(expected))
+            for row, wanted, image in zip(actual, expected, pixels):
+                for name in "__key__", "cls", "json", "seg.txt", "bin", "__url__":
+                    self.assertEqual(row[name], wanted[name], name)
+                numpy.testing.assert_array_equal(row["png"], image)  # Ray has registered its type of tensors
+                numpy.testing.assert_array_equal(row["npy"], wanted["npy"])
 
 
 if __name__ == "__main__":

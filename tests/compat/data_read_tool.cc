@@ -2,8 +2,8 @@
 //
 //   data_read_tool <reader> <paths as JSON> <options as JSON> <new folder>
 //
-// The reader is "images", "binary_files", "text" or "decode": Parquet files with a column "bytes" of images. Options
-// have the names of the C++ options.
+// The reader is "images", "binary_files", "text", "numpy", "tfrecords", "webdataset" or "decode": Parquet files with a
+// column "bytes" of images. Options have the names of the C++ options.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -56,6 +56,9 @@ data::Dataset read(const std::string& reader, const std::vector<std::string>& pa
     options.drop_empty_lines = config.get<bool>("drop_empty_lines", true);
     return data::read_text(paths, options);
   }
+  if (reader == "numpy") return data::read_numpy(paths, common_options<data::NumpyOptions>(config));
+  if (reader == "tfrecords") return data::read_tfrecords(paths, common_options<data::TfRecordsOptions>(config));
+  if (reader == "webdataset") return data::read_webdataset(paths, common_options<data::WebDatasetOptions>(config));
   if (reader == "decode") return data::read_parquet(paths).map_batches(cadre::fn<decode>, {.config = config});
   throw cadre::InvalidArgument("there is no reader " + reader);
 }

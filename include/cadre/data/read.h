@@ -106,4 +106,71 @@ Dataset read_text(const std::vector<std::string>& paths, const TextOptions& opti
 /// Does the same with one path.
 Dataset read_text(const std::string& path, const TextOptions& options = {});
 
+/// Options of read_numpy.
+struct NumpyOptions {
+  OnError on_error = OnError::fail;                    ///< see OnError; the number of rows is known even with skip
+  bool include_paths = false;                          ///< adds a column "path"
+  bool ignore_missing_paths = false;                   ///< see ImageOptions
+  std::vector<std::string> file_extensions = {"npy"};  ///< see ImageOptions
+  Partitioning partitioning = {};                      ///< see Partitioning
+};
+/// Reads arrays of numpy from .npy files, as the column "data": a row for each index of the first dimension, and a
+/// single row for an array without dimensions. Rows of further dimensions are tensors of the remaining shape. Values
+/// are truth values, integers, floats, and, in arrays of one dimension, bytes, texts, and times and durations in s, ms,
+/// us or ns; of either byte order, in C's or Fortran's order (which is read as a whole). All arrays have the same type
+/// and rows of the same shape. Throws like read_images; an execution throws StorageError, with the file, for a file
+/// that is damaged, ends early, has pickled objects, or differs from the others.
+Dataset read_numpy(const std::vector<std::string>& paths, const NumpyOptions& options = {});
+/// Does the same with one path.
+Dataset read_numpy(const std::string& path, const NumpyOptions& options = {});
+
+/// Options of read_tfrecords.
+struct TfRecordsOptions {
+  /// Types by feature: "int64", "float", "binary", "string" (bytes in UTF-8), or lists of these, "list<item: int64>".
+  /// Default: found out from the first megabyte of the first file and the first 64 KiB of the others.
+  std::vector<std::pair<std::string, std::string>> types = {};
+  OnError on_error = OnError::fail;               ///< see OnError; a record whose length is damaged ends its file
+  bool include_paths = false;                     ///< adds a column "path"
+  bool ignore_missing_paths = false;              ///< see ImageOptions
+  std::vector<std::string> file_extensions = {};  ///< see ImageOptions; empty: all files
+};
+/// Reads TensorFlow's files of records with messages of type tf.train.Example: each is a row, and each feature a column
+/// of integers, floats or bytes. A feature that has more than one value anywhere is a column of lists; one without
+/// values is null. Files whose names end with ".gz", ".zst", ".bz2" or ".lz4" are decompressed. Checksums are verified.
+/// The number of rows is only known after reading. Throws like read_images; an execution throws StorageError, with the
+/// file and the row, for a damaged record and a file that ends early, and InvalidArgument for a feature that does not
+/// fit its type: give `types` then.
+Dataset read_tfrecords(const std::vector<std::string>& paths, const TfRecordsOptions& options = {});
+/// Does the same with one path.
+Dataset read_tfrecords(const std::string& path, const TfRecordsOptions& options = {});
+
+/// Options of read_webdataset.
+struct WebDatasetOptions {
+  /// If true, files are decoded by their last extension: txt and text to texts, cls and cls2 to integers, jpg, jpeg and
+  /// png to images (see decode_image), npy to arrays (see read_numpy), and json to values of the types that the first
+  /// samples have. Others, and all if false, are bytes.
+  bool decode = true;
+  /// Suffixes that become columns, "jpg" or "left.jpg", or patterns with * and ? for a suffix with its dot, ".*.jpg".
+  /// Default: all.
+  std::vector<std::string> suffixes = {};
+  ImageSize size = {};                            ///< of images; see DecodeImageOptions::size
+  ImageMode mode = ImageMode::stored;             ///< of images; see ImageMode
+  OnError on_error = OnError::fail;               ///< see OnError; a damaged archive ends with the sample before
+  bool include_paths = false;                     ///< adds a column "path", which has what "__url__" has
+  bool ignore_missing_paths = false;              ///< see ImageOptions
+  std::vector<std::string> file_extensions = {};  ///< see ImageOptions; empty: all files
+};
+/// Reads WebDatasets: tar archives in which consecutive files with the same name up to the first dot are a sample,
+/// which is a row. The columns are "__key__", that name with its folders, one for each suffix behind the dot, and
+/// "__url__", the archive. A sample without a file of some suffix has a null there. Suffixes are those of the samples
+/// in the first megabyte of the first archive, and what `suffixes` names. Images and arrays are tensors of variable
+/// shape, as those of read_images, unless a size and a mode are given. Archives of POSIX and GNU tar are read, and
+/// decompressed if their names end with ".gz", ".zst", ".bz2" or ".lz4". The number of rows is only known after
+/// reading. Throws like read_images; an execution throws StorageError, with the archive, the row and the sample, for an
+/// archive that ends early, a damaged file, and samples whose files are not next to each other, and InvalidArgument for
+/// a suffix that is no column and a file that does not fit its column.
+Dataset read_webdataset(const std::vector<std::string>& paths, const WebDatasetOptions& options = {});
+/// Does the same with one path.
+Dataset read_webdataset(const std::string& path, const WebDatasetOptions& options = {});
+
 }  // namespace cadre::data
