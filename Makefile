@@ -150,11 +150,12 @@ bench: $(build_dir)/build.ninja
 	@.venv/bin/python benchmarks/run_all.py $(build_dir)/bin $(BENCH_FLAGS)
 
 bench-peers: $(build_dir)/build.ninja
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre_bench cadre_step_time cadre_batch_inference cadre_core
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_bench cadre_step_time cadre_batch_inference cadre_read_images cadre_core
 	@.venv/bin/python benchmarks/peers/side_by_side.py $(build_dir)/bin $(BENCH_FLAGS)
 	@.venv/bin/python benchmarks/peers/cluster.py $(build_dir)
 	@.venv/bin/python benchmarks/peers/step_time.py $(build_dir)/bin
 	@.venv/bin/python benchmarks/peers/batch_inference.py $(build_dir)/bin
+	@.venv/bin/python benchmarks/peers/read_images.py $(build_dir)/bin
 	@PYTHONPATH=$(CURDIR)/$(build_dir)/python .venv/bin/python benchmarks/python/guide.py
 
 bench-python: $(build_dir)/build.ninja

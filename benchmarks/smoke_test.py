@@ -222,6 +222,23 @@ class SmokeTest(unittest.TestCase):
         for line in lines:
             self.assertAlmostEqual(line["rows_per_s"] * line["seconds"], 1500)
 
+    def test_images_have_the_same_pixels_in_every_way(self):
+        program = BIN / "cadre_read_images"
+        if not program.exists():
+            self.skipTest("this was built without Arrow")
+        import PIL.Image  # beside Ray, in the environment of the tests
+        self.storage.mkdir(parents=True)
+        for number in range(5):
+            PIL.Image.new("RGB", (40, 30), (number * 50, 10, 20)).save(self.storage / f"{number}.jpg")
+        for size in 0, 16:
+            done = subprocess.run([program, "--folder", self.storage, "--size", str(size)], capture_output=True, text=True,
+                                  timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            lines = [json.loads(line) for line in done.stdout.splitlines()]
+            self.assertEqual([line["way"] for line in lines], ["loop", "dataset"])
+            self.assertEqual([line["images"] for line in lines], [5, 5])
+            self.assertEqual(len({line["sum"] for line in lines}), 1)
+
     def test_what_is_there_already_is_not_measured_again(self):
         arguments = ["reports", "--trials", 1, "--reports", 1]
         self.lines(*arguments)

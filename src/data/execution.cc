@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 #include "base/overload.h"
@@ -50,23 +51,39 @@ Block do_steps(const std::vector<Step>& steps, Block block) {
 
 class ReadTasks final : public TaskSource {
  public:
-  ReadTasks(std::vector<Piece> pieces, const ReadContext& context, std::vector<Step> steps)
-      : pieces_(std::move(pieces)), context_(context), steps_(std::move(steps)) {}
+  // `numbers`: the field of the row numbers that are added; null: none.
+  ReadTasks(std::vector<Piece> pieces, const ReadContext& context, std::vector<Step> steps,
+            std::shared_ptr<arrow::Field> numbers)
+      : pieces_(std::move(pieces)), context_(context), steps_(std::move(steps)), numbers_(std::move(numbers)) {}
 
   std::optional<Task> next() override {
     if (at_ == pieces_.size()) return std::nullopt;
     const Piece& piece = pieces_[at_++];
     return Task{.bytes = std::min(piece.bytes, 2 * context_.block_bytes) + piece.overhead_bytes,
                 .run = [this, &piece](const Emit& emit) {
-                  piece.reader->read(piece, context_, [&](Block block) { emit(do_steps(steps_, std::move(block))); });
+                  std::int64_t number = piece.first_number + piece.begin;
+                  piece.reader->read(piece, context_, [&](Block block) {
+                    if (numbers_ != nullptr) block = add_numbers(block, number);
+                    emit(do_steps(steps_, std::move(block)));
+                  });
                 }};
   }
   void cancel() override {}
 
  private:
+  // Adds the numbers from `number` on, which is advanced to that of the next row.
+  Block add_numbers(const Block& block, std::int64_t& number) const {
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(block->num_rows()));
+    std::iota(numbers.begin(), numbers.end(), number);
+    number += block->num_rows();
+    return checked(block->AddColumn(block->num_columns(), numbers_, Column(std::move(numbers)).arrow()),
+                   "cannot number rows");
+  }
+
   std::vector<Piece> pieces_;
   ReadContext context_;
   std::vector<Step> steps_;
+  std::shared_ptr<arrow::Field> numbers_;
   std::size_t at_ = 0;
 };
 
@@ -302,7 +319,8 @@ std::int64_t count_stages(const Node& node) {
   const bool is_light =
       std::holds_alternative<Filter>(node.operation) || std::holds_alternative<Select>(node.operation) ||
       std::holds_alternative<Rename>(node.operation) || std::holds_alternative<Concat>(node.operation) ||
-      std::holds_alternative<Sample>(node.operation) || std::holds_alternative<Zip>(node.operation);
+      std::holds_alternative<Sample>(node.operation) || std::holds_alternative<Zip>(node.operation) ||
+      std::holds_alternative<RowNumbers>(node.operation);
   return below + (is_light ? 0 : 1);
 }
 
@@ -362,18 +380,20 @@ class Execution::Builder {
             [&](const GroupBatches& groups) { return build_groups(node, groups, std::move(steps), schema); },
             [&](const Join& join) { return build_join(node, join, std::move(steps), schema); },
             [&](const Zip&) { return build_zip(node, std::move(steps), schema); },
+            [&](const RowNumbers& numbers) { return build_numbers(node, numbers, std::move(steps), schema); },
             [&](const auto&) -> std::unique_ptr<BlockStream> { return nullptr; }},
         node->operation);
   }
 
  private:
-  std::unique_ptr<BlockStream> read(Source source, std::vector<Step> steps, std::shared_ptr<arrow::Schema>& schema) {
+  std::unique_ptr<BlockStream> read(Source source, std::vector<Step> steps, std::shared_ptr<arrow::Schema>& schema,
+                                    const std::shared_ptr<arrow::Field>& numbers = nullptr) {
     schema = source.schema;
     const std::int64_t threads = std::clamp<std::int64_t>(std::ssize(source.pieces), 1, threads_);
     auto progress = execution_.progress_.add(source.name, threads);
     ReadContext context = context_;
     context.skipped = [progress](const std::string& error) { progress->skip(error); };
-    auto tasks = std::make_unique<ReadTasks>(std::move(source.pieces), context, std::move(steps));
+    auto tasks = std::make_unique<ReadTasks>(std::move(source.pieces), context, std::move(steps), numbers);
     return std::make_unique<Stage>(std::move(tasks), StageOptions{threads, share_}, std::move(progress));
   }
 
@@ -415,6 +435,28 @@ class Execution::Builder {
     auto stream = build(node->inputs.front(), std::move(steps), schema);
     if (schema != nullptr) schema = renamed(*schema, rename.names, below);
     return stream;
+  }
+
+  std::unique_ptr<BlockStream> build_numbers(const NodePtr& node, const RowNumbers& numbers, std::vector<Step> steps,
+                                             std::shared_ptr<arrow::Schema>& schema) {
+    auto source = has_filter(*node->inputs.front()) ? std::nullopt : pieces_of(*node->inputs.front());
+    if (!source)
+      throw InvalidArgument(
+          fmt::format("with_row_numbers numbers the rows of a read, and cannot follow {}: call it before",
+                      to_string(*node->inputs.front())));
+    const auto field = arrow::field(numbers.column, arrow::int64());
+    if (source->schema == nullptr) source->schema = arrow::schema(arrow::FieldVector{});
+    if (source->schema->GetFieldIndex(numbers.column) >= 0)
+      throw InvalidArgument(fmt::format("with_row_numbers: there is a column \"{}\" already", numbers.column));
+    count_rows(source->pieces);
+    std::int64_t number = 0;
+    for (Piece& piece : source->pieces) {
+      piece.first_number = number - piece.begin;
+      number += rows_of(piece);
+    }
+    source->schema = checked(source->schema->AddField(source->schema->num_fields(), field), "cannot number rows");
+    if (choose_) source->pieces = choose_(std::move(source->pieces));
+    return read(*std::move(source), std::move(steps), schema, field);
   }
 
   std::unique_ptr<BlockStream> build_call(const NodePtr& node, const Call& call, std::vector<Step> steps,

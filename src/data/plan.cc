@@ -285,6 +285,7 @@ std::string to_string(const Node& node) {
                                    [](const Rename&) -> std::string { return "rename_columns"; },
                                    [](const Slice& slice) -> std::string { return slice.skip == 0 ? "limit" : "skip"; },
                                    [](const Concat&) -> std::string { return "concat"; },
+                                   [](const RowNumbers&) -> std::string { return "with_row_numbers"; },
                                    [](const Shuffle&) -> std::string { return "random_shuffle"; },
                                    [](const Sample&) -> std::string { return "random_sample"; },
                                    [](const Sort&) -> std::string { return "sort"; },

@@ -101,6 +101,10 @@ struct Slice {
 struct Concat {
   bool unify_schemas = false;  // false: datasets whose columns differ are refused
 };
+// Adds the number of each row among those of a read.
+struct RowNumbers {
+  std::string column = {};
+};
 struct Shuffle {
   std::uint64_t seed = 0;
 };
@@ -133,7 +137,7 @@ struct Zip {};
 
 struct Node {
   std::variant<ReadFiles, FromMemory, Range, Call, Filter, Select, Rename, Slice, Concat, Shuffle, Sample, Sort,
-               GroupBy, GroupBatches, Join, Zip>
+               GroupBy, GroupBatches, Join, Zip, RowNumbers>
       operation;
   std::vector<std::shared_ptr<const Node>> inputs = {};
 };

@@ -109,4 +109,10 @@ Dataset read_webdataset(const std::string& path, const WebDatasetOptions& option
   return read_webdataset(std::vector{path}, options);
 }
 
+Dataset with_row_numbers(const Dataset& dataset, const std::string& column) {
+  const PlanContent& plan = detail::PlanAccess::plan(dataset);
+  return detail::PlanAccess::dataset(
+      {std::make_shared<Node>(Node{RowNumbers{column}, {plan.node}}), plan.name, plan.options});
+}
+
 }  // namespace cadre::data

@@ -42,6 +42,7 @@ struct Piece {
   std::int64_t bytes = 0;                 // of all its rows, approximate
   std::int64_t overhead_bytes = 0;        // held during the read besides the blocks: pages and buffers; approximate
   std::int64_t begin = 0;                 // first wanted row
+  std::int64_t first_number = 0;          // of its row 0 among all rows; set for RowNumbers
   std::optional<std::int64_t> end = {};   // one past the last wanted row; empty: to the end
 };
 

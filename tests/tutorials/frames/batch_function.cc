@@ -1,0 +1,6 @@
+#include <cadre/data.h>
+#include <cadre/random.h>
+
+using namespace cadre;
+
+// SNIPPET
