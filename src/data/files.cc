@@ -1,5 +1,6 @@
 #include "data/files.h"
 
+#include <arrow/buffer_builder.h>
 #include <arrow/filesystem/localfs.h>
 #include <arrow/io/compressed.h>
 #include <arrow/util/compression.h>
@@ -150,6 +151,19 @@ std::shared_ptr<arrow::io::InputStream> InputFile::open_stream() const {
   auto stream = checked(arrow::io::CompressedInputStream::Make(codec.get(), open()), doing);
   // The stream does not keep its codec alive.
   return {stream.get(), [codec, stream](const void*) {}};
+}
+
+std::shared_ptr<arrow::Buffer> read_up_to(arrow::io::InputStream& stream, std::int64_t bytes,
+                                          const std::string& doing) {
+  constexpr std::int64_t kPartBytes = std::int64_t{16} << 20;
+  if (bytes <= kPartBytes) return checked(stream.Read(bytes), doing);
+  arrow::BufferBuilder all;
+  while (all.length() < bytes) {
+    const auto part = checked(stream.Read(std::min(kPartBytes, bytes - all.length())), doing);
+    if (part->size() == 0) break;
+    check(all.Append(part->data(), part->size()), doing);
+  }
+  return checked(all.Finish(), doing);
 }
 
 std::string to_plan_path(const std::string& path) {

@@ -37,6 +37,10 @@ struct InputFile {
   bool is_compressed() const;  // by its name
 };
 
+// Returns the next bytes of a stream, fewer at its end. Many are read in parts, so that a wrong number in a file takes
+// no memory. `doing` begins the error.
+std::shared_ptr<arrow::Buffer> read_up_to(arrow::io::InputStream& stream, std::int64_t bytes, const std::string& doing);
+
 // Returns the form of a path in a plan: absolute, or a URI. Throws InvalidArgument for a URI that cannot be used.
 std::string to_plan_path(const std::string& path);
 

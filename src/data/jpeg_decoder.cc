@@ -99,6 +99,9 @@ class JpegDecoder final : public PictureDecoder {
     if (!begin_jpeg(state_, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size())) fail();
     header_ = {.height = state_.image.image_height, .width = state_.image.image_width};
     require_usual_size(header_.height, header_.width);
+    // A block of 8 x 8 values takes a bit at least, and a pixel has a value in one channel of four at least.
+    constexpr std::int64_t kMostPixelsPerByte = 8 * 64 * 4;
+    if (state_.image.arith_code == FALSE) require_enough_bytes(header_, bytes.size(), kMostPixelsPerByte);
     switch (state_.image.num_components) {
       case 1:
         header_.channels = Channels::grey;

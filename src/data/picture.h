@@ -64,5 +64,8 @@ std::unique_ptr<PictureDecoder> make_picture_decoder(std::string_view bytes);
 
 // Throws StorageError for an image of more pixels than Pillow reads, or without any.
 void require_usual_size(std::int64_t height, std::int64_t width);
+// Throws StorageError if the header has more pixels than a file of so many bytes can have. Called before memory is
+// taken for them. `pixels_per_byte`: those of the format's best compression.
+void require_enough_bytes(const PictureHeader& header, std::size_t bytes, std::int64_t pixels_per_byte);
 
 }  // namespace cadre::data

@@ -77,6 +77,8 @@ class PngDecoder final : public PictureDecoder {
     state_.left = bytes.size();
     try {
       read_header();
+      // Deflate makes at most 1032 bytes of one.
+      require_enough_bytes(header_, bytes.size(), 1032 * std::max(8 / bit_depth_, 1));
     } catch (...) {
       png_destroy_read_struct(&state_.png, &state_.info, nullptr);
       throw;

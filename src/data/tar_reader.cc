@@ -12,6 +12,7 @@
 
 #include "cadre/error.h"
 #include "data/arrow_status.h"
+#include "data/files.h"
 
 namespace cadre::data {
 namespace {
@@ -82,7 +83,7 @@ struct TarReader::Header {
 TarReader::TarReader(std::shared_ptr<arrow::io::InputStream> stream, std::string doing)
     : stream_(std::move(stream)), doing_(std::move(doing)) {}
 
-std::shared_ptr<arrow::Buffer> TarReader::read(std::int64_t bytes) { return checked(stream_->Read(bytes), doing_); }
+std::shared_ptr<arrow::Buffer> TarReader::read(std::int64_t bytes) { return read_up_to(*stream_, bytes, doing_); }
 
 std::optional<TarReader::Header> TarReader::read_header() {
   const auto block = read(kBlockBytes);

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "cadre/error.h"
-#include "data/arrow_status.h"
+#include "data/files.h"
 
 namespace cadre::data {
 namespace {
@@ -73,7 +73,7 @@ std::uint32_t crc32c(std::string_view text) {
 TfRecords::TfRecords(std::shared_ptr<arrow::io::InputStream> stream, std::string doing)
     : stream_(std::move(stream)), doing_(std::move(doing)) {}
 
-std::shared_ptr<arrow::Buffer> TfRecords::read(std::int64_t bytes) { return checked(stream_->Read(bytes), doing_); }
+std::shared_ptr<arrow::Buffer> TfRecords::read(std::int64_t bytes) { return read_up_to(*stream_, bytes, doing_); }
 
 std::optional<std::string_view> TfRecords::next() {
   constexpr const char* kEarly = "the file ends within a record: write it again";

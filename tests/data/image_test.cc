@@ -145,6 +145,16 @@ TEST(DecodeImage, RefusesAHugeImageByItsHeader) {
               HasSubstr("65500 x 65500 pixels"));
   EXPECT_THAT(message_of<StorageError>([] { decode_image(with_size(png(16, 16, 3), 900'000, 900'000)); }),
               HasSubstr("900000 x 900000 pixels, and images have from 1 to 178956970"));
+  for (const std::string& bytes : {with_size(jpeg(16, 16, 3), 12000, 12000), with_size(png(16, 16, 3), 12000, 12000)})
+    EXPECT_THAT(message_of<StorageError>([&] { decode_image(bytes); }),
+                HasSubstr("it has a header of an image of 12000 x 12000 pixels, and too few bytes for them"));
+}
+
+TEST(DecodeImage, ReadsLargeImagesOfOneColour) {
+  const std::vector<std::uint8_t> black(1'000'000, 0);
+  EXPECT_EQ(decode_image(png_of(black, 1000, 1000, 1)).pixels, black);
+  EXPECT_EQ(decode_image(jpeg_of(black, 1000, 1000, 1)).pixels, black);
+  EXPECT_EQ(decode_image(jpeg_of(black, 1000, 1000, 1, true)).pixels, black);
 }
 
 TEST(DecodeImage, SaysWhichFormatsThereAre) {

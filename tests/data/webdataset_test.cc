@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <utility>
 
 #include "cadre/data/read.h"
@@ -129,6 +130,26 @@ TEST_F(ReadWebDataset, RefusesAnArchiveThatEndsEarlyAnywhere) {
   }
   write("1.tar", whole);
   EXPECT_THAT(read().take_all(), SizeIs(2));
+}
+
+TEST_F(ReadWebDataset, TakesNoMemoryForASizeThatIsWrong) {
+  std::string bytes = member("1.txt", "");
+  bytes.replace(124, 11, "15000000000");  // 1.75 GB
+  bytes.replace(148, 8, 8, ' ');
+  std::size_t sum = 0;
+  for (std::size_t at = 0; at < 512; ++at) sum += static_cast<unsigned char>(bytes[at]);
+  bytes.replace(148, 7, octal(sum, 7) + std::string(1, '\0'));
+  write("1.tar", bytes + kEnd);
+  EXPECT_THAT(message_of<StorageError>([&] { read().take_all(); }), HasSubstr("the archive ends early"));
+  EXPECT_LT(read({.on_error = OnError::skip}).take_all().size(), 1U);
+}
+
+TEST_F(ReadWebDataset, ReadsCompressedArchives) {
+  write("1.tar", member("1.cls", "1") + member("2.cls", "2") + kEnd);
+  const std::string source = (root() / "1.tar").string();
+  ASSERT_EQ(std::system(("gzip -c " + source + " > " + (root() / "2.tar.gz").string()).c_str()), 0);
+  EXPECT_THAT(read().select_columns({"cls"}).take_all(),
+              ElementsAre(Row{{"cls", 1}}, Row{{"cls", 2}}, Row{{"cls", 1}}, Row{{"cls", 2}}));
 }
 
 TEST_F(ReadWebDataset, NamesTheSampleThatIsDamaged) {
