@@ -179,7 +179,7 @@ void HashJoined::number_keys() {
   has_left_.assign(begins_.size() - 1, false);
 }
 
-// Of a dataset that has no rows, and whose columns come from a function, only the key columns are known.
+// A dataset without rows, whose columns come from a function, has only the key columns.
 void HashJoined::know_left(const std::shared_ptr<arrow::Schema>& schema) {
   const Join& join = options_.join;
   const auto only_keys = [](const Names& names, const arrow::Schema& other, const Names& others) {
