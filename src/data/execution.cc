@@ -667,7 +667,8 @@ Source shared_source(const NodePtr& node) {
   }
   const bool is_of_each_row =
       std::holds_alternative<Call>(node->operation) || std::holds_alternative<Filter>(node->operation) ||
-      std::holds_alternative<Select>(node->operation) || std::holds_alternative<Rename>(node->operation);
+      std::holds_alternative<Select>(node->operation) || std::holds_alternative<Rename>(node->operation) ||
+      std::holds_alternative<RowNumbers>(node->operation);
   if (!is_of_each_row)
     throw InvalidArgument(
         fmt::format("a dataset with {} after other operators cannot be shared by ranks, which share what is read: "

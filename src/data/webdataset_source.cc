@@ -54,7 +54,7 @@ struct MemberColumn {
   std::size_t dimensions = 0;            // of images and arrays
 };
 
-// What a read says about its members.
+// The options of a read for its members.
 struct MemberOptions {
   bool decodes = true;
   DecodeImageOptions images = {};

@@ -14,7 +14,7 @@ namespace cadre::data {
 
 /// Channels of a decoded image.
 enum class ImageMode {
-  /// Those of the file: grey, grey with alpha, RGB or RGBA. Images with a palette and CMYK images need another mode.
+  /// As in the file: grey, grey with alpha, RGB or RGBA. Images with a palette and CMYK images need another mode.
   stored,
   grey,  ///< one channel, 0.299 red + 0.587 green + 0.114 blue: Pillow's mode "L"
   rgb,   ///< three channels, without alpha: Pillow's mode "RGB"

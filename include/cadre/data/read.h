@@ -58,8 +58,8 @@ struct ImageOptions {
   /// If true, all images have the same shape, and the column is one of Arrow's fixed_shape_tensor. If false, it is one
   /// of Ray Data's tensors of variable shape: Batch::row_shape and Batch::values work for rows of the same shape, and
   /// so for one row at a time (Batch::slice). All images then need the same number of dimensions: give a mode if some
-  /// are grey. Default: true with a size; otherwise decided by at most 64 of the images, evenly distributed. An image
-  /// that does not fit is a StorageError, regardless of on_error.
+  /// are grey. Default: true with a size and a mode; otherwise decided by at most 64 of the images, evenly distributed.
+  /// An image that does not fit is an InvalidArgument, regardless of on_error.
   std::optional<bool> equal_shapes = {};
   OnError on_error = OnError::fail;   ///< see OnError
   bool include_paths = false;         ///< adds a column "path"
