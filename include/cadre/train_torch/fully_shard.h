@@ -181,12 +181,11 @@ class FullyShardedModel {
 /// those of rank 0, and leaves each rank its part. Each rank needs memory for the whole model once, at this call.
 /// Collective. Make the optimizer afterwards. In a world of one nothing is divided, and everything works.
 /// Operations find parameters by a dispatch key of libtorch, so modules need no change; those that read a parameter's
-/// memory without an operation of libtorch, by data_ptr(), must do so under whole(). Two networks may use one parameter.
-/// A parameter without a gradient in a backward pass counts as one with zeros if others that are collected with it have
-/// one. On the CPU, glibc is told to return freed blocks of 4 MiB and more to the system.
-/// Throws InvalidArgument for a model that is null, that has no parameter which requires a gradient, or that differs
-/// between the ranks, for a policy that is empty or differs, and for invalid options; EngineError if another rank has
-/// ended.
+/// memory without an operation of libtorch, by data_ptr(), must do so under whole(). Two networks may use one
+/// parameter. A parameter without a gradient in a backward pass counts as one with zeros if others that are collected
+/// with it have one. On the CPU, glibc is told to return freed blocks of 4 MiB and more to the system. Throws
+/// InvalidArgument for a model that is null, that has no parameter which requires a gradient, or that differs between
+/// the ranks, for a policy that is empty or differs, and for invalid options; EngineError if another rank has ended.
 template <std::derived_from<torch::nn::Module> Impl>
 FullyShardedModel<Impl> fully_shard(std::shared_ptr<Impl> model, const ShardingPolicy& policy,
                                     const FullyShardOptions& options = {}) {
