@@ -263,7 +263,7 @@ class DemandTest(OnRay, unittest.TestCase):
         groups = [{"name": "training", "nodes": 1, "cpus": 1},
                   {"name": "validators", "nodes": 1, "min_nodes": 0, "linger": 2, "cpus": 1}]
         file.write_text(json.dumps({"engine": "ray", "groups": groups}), encoding="utf-8")
-        process = rig.start_for(self, cluster, [nodes_test.BIN / "validating_tool", storage, "1", "150", "100", "70", "500"],
+        process = rig.start_for(self, cluster, [nodes_test.BIN / "validating_tool", storage, "1", "340", "100", "160", "500"],
                                 CADRE_CLUSTER=str(file))
         output, errors = process.communicate(timeout=DEADLINE_S)
         self.assertEqual(process.returncode, 0, errors + output)
