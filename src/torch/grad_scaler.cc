@@ -8,6 +8,7 @@
 #include "cadre/error.h"
 #include "cadre/faults.h"
 #include "torch/optimizer_state.h"
+#include "torch/parts.h"
 #include "torch/state_fields.h"
 
 namespace cadre {
@@ -55,7 +56,8 @@ void GradScaler::unscale_(torch::optim::Optimizer& optimizer) {
   const torch::Tensor inverse = scale_tensor_.to(torch::kDouble).reciprocal().to(torch::kFloat);
   torch::Tensor found_inf = torch::zeros({}, scale_tensor_.options());
   // Looks at all ranks' parts: the step must be taken on all of them, or on none.
-  for (const torch::Tensor& parameter : pt::all_parameters(optimizer)) {
+  const std::vector<torch::Tensor> parameters = pt::all_parameters(optimizer);
+  for (const torch::Tensor& parameter : parameters) {
     const torch::Tensor& gradient = parameter.grad();
     if (!gradient.defined()) continue;
     if (gradient.scalar_type() == torch::kHalf)
@@ -67,6 +69,7 @@ void GradScaler::unscale_(torch::optim::Optimizer& optimizer) {
     at::_amp_foreach_non_finite_check_and_unscale_(torch::TensorList(values), found_here, inverse.to(values.device()));
     if (!found_here.is_same(found_inf)) found_inf.add_(found_here.to(found_inf.device()));
   }
+  for (const pt::OwnerOfParts* const owner : pt::owners_of_parts(parameters)) owner->sum(found_inf);
   optimizers_[&optimizer] = {.found_inf = found_inf};
 }
 

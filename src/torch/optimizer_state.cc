@@ -10,6 +10,7 @@
 #include "cadre/torch.h"
 #include "torch/lbfgs_state.h"
 #include "torch/optimizer_kind.h"
+#include "torch/parts.h"
 #include "torch/plain_value.h"
 
 namespace cadre::pt {
@@ -125,7 +126,8 @@ bool read_value(const Value& value, std::int64_t& step) {
 void check_whole(const torch::optim::Optimizer& optimizer, Partial partial) {
   std::size_t own = 0;
   for (const OptimizerParamGroup& group : optimizer.param_groups()) own += group.params().size();
-  if (partial == Partial::taken || all_parameters(optimizer).size() == own) return;
+  const std::vector<torch::Tensor> all = all_parameters(optimizer);
+  if (partial == Partial::taken || (all.size() == own && owners_of_parts(all).empty())) return;
   throw InvalidArgument(
       "the state of this optimizer is divided among the ranks, and each saves its own: with save_shard and load_shards "
       "instead of save_state, save_dict, load_state and load_dict");

@@ -127,6 +127,7 @@ class FullyShardedModel {
 
   /// Returns this rank's part of each parameter, for an optimizer that treats elements alike, which all of libtorch but
   /// LBFGS do: vectors of a part of the parameter's elements, or of none, in the order of the model's parameters.
+  /// Schedules are used with that optimizer as with any other, and a GradScaler, whose unscale_ is collective then.
   std::vector<torch::Tensor> parameters() const { return sharded_->parts().values(); }
   /// Returns the same with the parameters' names, to make groups of an optimizer of.
   const torch::OrderedDict<std::string, torch::Tensor>& named_parameters() const { return sharded_->parts(); }

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 // torch.h comes first: these headers need its macros.
+#include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/graph_task.h>
 #include <torch/csrc/autograd/variable.h>
@@ -30,6 +31,7 @@
 #include "torch/distributed/watched_memory.h"
 #include "torch/faults.h"
 #include "torch/optimizer_state.h"
+#include "torch/parts.h"
 #include "torch/pt_file.h"
 
 namespace cadre::train {
@@ -188,6 +190,7 @@ class Unit {
 
 class FullyShardedModelState final : public detail::FullySharded,
                                      public WatchedMemory::Owner,
+                                     public pt::OwnerOfParts,
                                      public std::enable_shared_from_this<FullyShardedModelState> {
  public:
   FullyShardedModelState(torch::nn::Module& model, Group group, std::vector<NamedParameters> units,
@@ -205,6 +208,7 @@ class FullyShardedModelState final : public detail::FullySharded,
       const auto found = by_name.find(parameter.key());
       if (found != by_name.end()) parts_.insert(found->first, found->second);
     }
+    if (group_.process_group) marked_parts_.emplace(parts_.values(), *this);
   }
 
   void watch_gradients() {
@@ -217,6 +221,7 @@ class FullyShardedModelState final : public detail::FullySharded,
   }
 
   const torch::OrderedDict<std::string, Tensor>& parts() const override { return parts_; }
+  void sum(Tensor& value) const override { all_reduce(value); }
 
   void before_forward() override {
     distributed::check_intact(group_, "The forward pass of a model");
@@ -226,12 +231,17 @@ class FullyShardedModelState final : public detail::FullySharded,
         distributed::copy_from_rank_zero(group_, distributed::values_of(model_.buffers()));
       buffers_may_differ_ = torch::GradMode::is_enabled();
       if (options_.sync_batch_norm) sync_batch_norm_.emplace();
+      // Mixed precision would keep a short copy of each parameter until its end.
+      was_caching_ = at::autocast::is_autocast_cache_enabled();
+      at::autocast::set_autocast_cache_enabled(false);
     }
     ++passes_;
   }
   void after_forward(std::span<Tensor* const>, bool) override {}
   void end_forward() noexcept override {
-    if (--passes_ == 0) sync_batch_norm_.reset();
+    if (--passes_ > 0) return;
+    sync_batch_norm_.reset();
+    at::autocast::set_autocast_cache_enabled(was_caching_);
   }
 
   void before_use(std::span<WatchedMemory* const> used) override {
@@ -356,9 +366,11 @@ class FullyShardedModelState final : public detail::FullySharded,
   std::list<Unit> units_;
   std::unordered_map<const WatchedMemory*, Unit*> unit_of_;
   torch::OrderedDict<std::string, Tensor> parts_;
-  std::list<Unit*> recent_;  // those that are collected, the last one used first; not under whole()
+  std::optional<pt::MarkedParts> marked_parts_;  // unless there is one rank
+  std::list<Unit*> recent_;                      // those that are collected, the last one used first; not under whole()
   std::deque<Reduction> reductions_;
   std::optional<distributed::SyncBatchNormScope> sync_batch_norm_;  // during a forward pass
+  bool was_caching_ = true;                                         // before it
   int passes_ = 0;
   int wholes_ = 0;
   std::int64_t backward_passes_ = 0;  // until now, also before a checkpoint: files of one moment have the same
@@ -432,7 +444,7 @@ void FullyShardedModelState::save(const fs::path& directory, const torch::optim:
   }
   if (optimizer != nullptr) {
     content.add("optimizer_parameters", distributed::to_value(names_by_group(*optimizer)));
-    content.add("optimizer", pt::optimizer_state(*optimizer));
+    content.add("optimizer", pt::optimizer_state(*optimizer, {}, pt::Partial::taken));
   }
   pt::write_file(distributed::shard_file(directory, name, group_.rank, group_.world_size), content.take());
 }
@@ -466,7 +478,8 @@ void FullyShardedModelState::load(const fs::path& directory, torch::optim::Optim
   const std::string cannot = "cannot load " + held + ", \"" + name + "\", in " + directory.string();
   faults.throw_if_any(cannot);
   std::optional<pt::OptimizerUpdate> update;
-  if (optimizer != nullptr) update = pt::prepare_optimizer_update(*optimizer, reader.optimizer_state(*last), faults);
+  if (optimizer != nullptr)
+    update = pt::prepare_optimizer_update(*optimizer, reader.optimizer_state(*last), faults, pt::Partial::taken);
   faults.throw_if_any(cannot);
   for (const auto& [parameter, part] : parts) Tensor(part.values).copy_(reader.values_of(parameter));
   for (auto& [buffer, saved] : buffers) buffer.copy_(saved);

@@ -11,6 +11,7 @@
 #include "torch/distributed/shard_files.h"
 #include "torch/faults.h"
 #include "torch/optimizer_state.h"
+#include "torch/parts.h"
 #include "torch/pickle_value.h"
 #include "torch/pt_file.h"
 
@@ -127,6 +128,9 @@ ShardedParameters::ShardedParameters(std::vector<std::vector<torch::Tensor>> gro
     }
   }
   if (seen.empty()) faults.add("there are no parameters");
+  const bool are_parts =
+      std::ranges::any_of(groups_, [](const auto& group) { return !pt::owners_of_parts(group).empty(); });
+  if (are_parts) faults.add("parameters of fully_shard are divided already: give them to the optimizer itself");
   faults.throw_if_any("prepare_optimizer");
 
   const int ranks = distributed::current_group().world_size;

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "cadre/torch/grad_scaler.h"
+#include "cadre/torch/save_dict.h"
 #include "cadre/train_torch.h"
 #include "ranks.h"
 #include "support/message_of.h"
@@ -325,6 +327,38 @@ TEST(FullyShard, FilesThatAreMissingOrDoNotBelongTogetherAreNamed) {
   }
   fs::resize_file(at / "model_2_of_3.pt", 100);
   EXPECT_THAT(fault(nullptr), HasSubstr("model_2_of_3.pt"));
+}
+
+TEST(FullyShard, AGradientScalerDecidesForAllRanks) {
+  run_ranks(2, [](int rank) {
+    auto model = divided(make_net());
+    optim::SGD optimizer(model.parameters(), optim::SGDOptions(0.1));
+    GradScaler scaler({.init_scale = 4});
+    scaler.scale(loss_of(model, 0, rank, 2)).backward();
+    if (rank == 1) {
+      for (const Tensor& part : model.parameters()) part.mutable_grad().fill_(std::numeric_limits<float>::infinity());
+    }
+    EXPECT_FALSE(scaler.step(optimizer)) << "on rank " << rank;
+    scaler.update();
+    EXPECT_EQ(scaler.get_scale(), 2);
+    optimizer.zero_grad();
+    scaler.scale(loss_of(model, 1, rank, 2)).backward();
+    EXPECT_TRUE(scaler.step(optimizer));
+  });
+}
+
+TEST(FullyShard, OneRanksPartIsNotTheStateOfTheOptimizer) {
+  const TemporaryDirectory directory;
+  run_ranks(2, [&](int) {
+    auto model = divided(make_net());
+    optim::Adam optimizer(model.parameters(), optim::AdamOptions(0.1));
+    const auto whole = model.whole();
+    const auto fault = [&](const std::function<void()>& act) { return message_of<InvalidArgument>(act); };
+    EXPECT_THAT(fault([&] { save_state(directory / "s.pt", model.module(), optimizer, 1); }), HasSubstr("save_shard"));
+    EXPECT_THAT(fault([&] { save_dict(directory / "s.pt", {{"optimizer", optimizer}}); }), HasSubstr("save_shard"));
+    EXPECT_THAT(fault([&] { prepare_optimizer<optim::Adam>(model.parameters(), optim::AdamOptions(0.1)); }),
+                HasSubstr("divided already"));
+  });
 }
 
 TEST(FullyShard, UseOutsideOfAPassIsRefused) {
