@@ -508,7 +508,8 @@ std::vector<std::string> described(const std::vector<NamedParameters>& units) {
   return lines;
 }
 
-// By default glibc keeps blocks of this size that are freed, in pieces: half of what is saved was lost to that.
+// Workers keep what is freed (worker/worker.cc), which falls into pieces where other layers' parameters come all the
+// time: half of what is saved was lost to that.
 void return_freed_memory() {
 #ifdef M_MMAP_THRESHOLD
   constexpr int least_bytes = 4 << 20;
