@@ -12,26 +12,12 @@ import argparse
 import json
 import os
 import pathlib
-import statistics
-import subprocess
 import sys
 import tempfile
 
+from json_lines import print_figure, run
+
 RAY = pathlib.Path(__file__).with_name("ray_data_inference.py")
-
-
-def run(command, cpus):
-    """Executes a command on these CPUs and returns the line that it prints."""
-    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          preexec_fn=lambda: os.sched_setaffinity(0, cpus))
-    if done.returncode != 0:
-        sys.exit(f"batch_inference: failed: {' '.join(map(str, command))}\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1]) if done.stdout else None
-
-
-def print_figure(name, ratios):
-    print(json.dumps({"figure": name, "ratio": statistics.median(ratios), "lowest": min(ratios),
-                      "highest": max(ratios)}), flush=True)
 
 
 def main():
@@ -50,7 +36,7 @@ def main():
                  "--workers", arguments.workers]
 
         def rate(way, program=(arguments.bin_folder / "cadre_batch_inference",)):
-            line = run([*program, *flags, *([] if way == "ray" else ["--way", way])], cpus)
+            line = run([*program, *flags, *([] if way == "ray" else ["--way", way])], cpus)[-1]
             print(json.dumps(line), flush=True)
             return line
 

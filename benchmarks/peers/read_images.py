@@ -12,13 +12,13 @@ import argparse
 import json
 import os
 import pathlib
-import statistics
-import subprocess
 import sys
 import tempfile
 
 import numpy
 import PIL.Image
+
+from json_lines import print_figure, run
 
 RAY = pathlib.Path(__file__).with_name("ray_data_images.py")
 
@@ -31,21 +31,12 @@ def write_images(folder, count, side):
         coarse.resize((side, side), PIL.Image.BICUBIC).save(folder / f"{number:06}.jpg", quality=90)
 
 
-def run(command, cpus):
-    """Executes a command on these CPUs and returns the lines that it prints, by their way."""
-    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          preexec_fn=lambda: os.sched_setaffinity(0, cpus))
-    if done.returncode != 0:
-        sys.exit(f"read_images: failed: {' '.join(map(str, command))}\n{done.stderr}")
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+def run_all_ways(command, cpus):
+    """Executes a command on these CPUs; prints the lines that it prints, and returns them by their way."""
+    lines = run(command, cpus)
     for line in lines:
         print(json.dumps(line), flush=True)
     return {line["way"]: line for line in lines}
-
-
-def print_figure(name, ratios):
-    print(json.dumps({"figure": name, "ratio": statistics.median(ratios), "lowest": min(ratios),
-                      "highest": max(ratios)}), flush=True)
 
 
 def main():
@@ -64,9 +55,9 @@ def main():
         write_images(pathlib.Path(folder), arguments.images, arguments.side)
         flags = ["--folder", folder, "--threads", arguments.threads, "--size", arguments.size]
         for _ in range(arguments.runs):
-            lines = run([arguments.bin_folder / "cadre_read_images", *flags], cpus)
+            lines = run_all_ways([arguments.bin_folder / "cadre_read_images", *flags], cpus)
             if not arguments.without_ray:
-                lines |= run([sys.executable, RAY, *flags], cpus)
+                lines |= run_all_ways([sys.executable, RAY, *flags], cpus)
             sums = [line["sum"] for line in lines.values()]
             if max(sums) - min(sums) > max(sums) // 10000:
                 sys.exit(f"read_images: the images differ: {lines}")

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "cadre/data.h"
+#include "small_datasets.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
 
@@ -47,10 +48,6 @@ void write(const fs::path& file, const std::string& ids) {
   const auto stream = arrow::io::FileOutputStream::Open(file).ValueOrDie();
   ASSERT_TRUE(parquet::arrow::WriteTable(*table_of(ids), arrow::default_memory_pool(), stream).ok());
   ASSERT_TRUE(stream->Close().ok());
-}
-
-Dataset threads(const Dataset& dataset) {
-  return dataset.with_options({.num_threads = 2, .function_place = FunctionPlace::threads});
 }
 
 std::int64_t rows_in_batches(const Dataset& dataset, const IterBatchesOptions& options = {}) {

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "cadre/data.h"
+#include "small_datasets.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
 
@@ -23,19 +24,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-Dataset threads(const Dataset& dataset) {
-  return dataset.with_options({.num_threads = 3, .function_place = FunctionPlace::threads});
-}
-
-Dataset from_json(const arrow::FieldVector& fields, const std::string& rows) {
-  const auto type = arrow::struct_(fields);
-  const auto array = arrow::json::ArrayFromJSONString(type, rows).ValueOrDie();
-  return threads(from_arrow(
-      arrow::Table::FromRecordBatches({arrow::RecordBatch::FromStructArray(array).ValueOrDie()}).ValueOrDie()));
-}
 
 Dataset trips() {
   return threads(from_rows({{{"city", "Bonn"}, {"day", 1}, {"fare", 4.0}},

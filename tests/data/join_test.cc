@@ -12,6 +12,7 @@
 #include <random>
 
 #include "cadre/data.h"
+#include "small_datasets.h"
 #include "support/message_of.h"
 
 namespace cadre::data {
@@ -23,18 +24,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-Dataset threads(const Dataset& dataset) {
-  return dataset.with_options({.num_threads = 3, .function_place = FunctionPlace::threads});
-}
-
-Dataset from_json(const arrow::FieldVector& fields, const std::string& rows) {
-  const auto array = arrow::json::ArrayFromJSONString(arrow::struct_(fields), rows).ValueOrDie();
-  return threads(from_arrow(
-      arrow::Table::FromRecordBatches({arrow::RecordBatch::FromStructArray(array).ValueOrDie()}).ValueOrDie()));
-}
 
 Batch same_joined(const Batch& batch) { return batch; }
 Batch with_one_to_join(const Batch& batch) {

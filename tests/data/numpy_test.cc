@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cadre/data/read.h"
+#include "small_datasets.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
 
@@ -31,10 +32,6 @@ std::string npy_of(const std::string& shape, int count, int first = 0) {
   std::string values;
   for (int i = 0; i < count; ++i) values += static_cast<char>(first + i);
   return npy("{'descr': '|u1', 'fortran_order': False, 'shape': " + shape + ", }\n", values);
-}
-
-Dataset threads(const Dataset& dataset) {
-  return dataset.with_options({.num_threads = 2, .function_place = FunctionPlace::threads});
 }
 
 class ReadNumpy : public ::testing::Test {

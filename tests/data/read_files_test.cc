@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "small_datasets.h"
 #include "support/image_file.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
@@ -31,10 +32,6 @@ std::string png(int height, int width, int channels, int seed = 0) {
 
 // Returns names in the order of their numbers.
 std::string name_of(int number) { return std::to_string(100 + number) + ".png"; }
-
-Dataset threads(const Dataset& dataset, std::int64_t count = 2) {
-  return dataset.with_options({.num_threads = count, .function_place = FunctionPlace::threads});
-}
 
 std::vector<std::string> texts_of(const Dataset& dataset, const std::string& column = "text") {
   std::vector<std::string> all;

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "cadre/data.h"
+#include "small_datasets.h"
 #include "support/message_of.h"
 
 namespace cadre::data {
@@ -16,10 +17,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-Dataset threads(const Dataset& dataset, std::int64_t count = 3) {
-  return dataset.with_options({.num_threads = count, .function_place = FunctionPlace::threads});
-}
 
 std::vector<std::int64_t> ids_of(const Dataset& dataset) {
   std::vector<std::int64_t> ids;

@@ -9,6 +9,7 @@
 #include <parquet/arrow/writer.h>
 
 #include "cadre/data.h"
+#include "small_datasets.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
 
@@ -319,10 +320,6 @@ TEST(JsonText, WithALineThatIsNoObjectNamesTheLine) {
 }
 
 // ---- Datasets of a concat
-
-Dataset threads(const Dataset& dataset) {
-  return dataset.with_options({.num_threads = 2, .function_place = FunctionPlace::threads});
-}
 
 Batch same_concatenated(const Batch& batch) { return batch; }
 

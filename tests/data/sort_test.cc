@@ -16,6 +16,7 @@
 #include <random>
 
 #include "cadre/data.h"
+#include "small_datasets.h"
 #include "support/message_of.h"
 
 namespace cadre::data {
@@ -26,12 +27,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-Dataset threads(const Dataset& dataset) {
-  return dataset.with_options({.num_threads = 3, .function_place = FunctionPlace::threads});
-}
 
 Dataset from_json(const std::shared_ptr<arrow::DataType>& type, const std::string& values) {
   const auto array = arrow::json::ArrayFromJSONString(type, values).ValueOrDie();

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cadre/data/read.h"
+#include "small_datasets.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
 
@@ -49,10 +50,6 @@ std::string texts(const std::vector<std::string>& all) {
   std::string list;
   for (const std::string& text : all) list += field(1, text);
   return field(1, list);
-}
-
-Dataset threads(const Dataset& dataset) {
-  return dataset.with_options({.num_threads = 2, .function_place = FunctionPlace::threads});
 }
 
 class ReadTfRecords : public ::testing::Test {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cadre/data/read.h"
+#include "small_datasets.h"
 #include "support/image_file.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
@@ -52,10 +53,6 @@ const std::string kEnd(1024, '\0');
 
 std::string png(int height, int width, int seed) {
   return png_of(smooth_pixels(height, width, 3, seed), height, width, 3);
-}
-
-Dataset threads(const Dataset& dataset) {
-  return dataset.with_options({.num_threads = 2, .function_place = FunctionPlace::threads});
 }
 
 class ReadWebDataset : public ::testing::Test {

@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "cadre/data.h"
+#include "small_datasets.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
 
@@ -26,10 +27,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-
-Dataset threads(const Dataset& dataset) {
-  return dataset.with_options({.num_threads = 2, .function_place = FunctionPlace::threads});
-}
 
 std::string content_of(const fs::path& file) {
   std::ostringstream text;

@@ -373,7 +373,7 @@ TEST_F(ClusterEngineTest, AnAgentThatStandsStillForAWhileLosesNothing) {
   EXPECT_THAT(heard.left, IsEmpty());
 }
 
-// Where a provider only has what started the agents, such as ssh, they would stay for the next process.
+// Otherwise agents would stay for the next process if the provider has only what has started them, such as ssh.
 TEST_F(ClusterEngineTest, AgentsWhoseConnectionsHaveJustBrokenAreToldToLeaveToo) {
   for (const engine::Node& node : nodes.engine->nodes()) nodes.engine->break_connection(node.id);
   nodes.provider->before_release([provider = nodes.provider] {

@@ -387,8 +387,8 @@ double FullyShardedModelState::clip_grad_norm(double max_norm, double norm_type)
   for (const auto& part : parts_) {
     const Tensor& gradient = part.value().grad();
     if (!gradient.defined() || gradient.numel() == 0) continue;
-    const Tensor own = gradient.abs().to(torch::kDouble).to(group_.device);
-    norm = is_largest ? torch::maximum(norm, own.max()) : norm + own.pow(norm_type).sum();
+    const Tensor own = at::linalg_vector_norm(gradient, norm_type, {}, /*keepdim=*/false, torch::kDouble);
+    norm = is_largest ? torch::maximum(norm, own.to(group_.device)) : norm + own.to(group_.device).pow(norm_type);
   }
   all_reduce(norm, is_largest ? ReduceOp::max : ReduceOp::sum);
   const double total = is_largest ? norm.item<double>() : std::pow(norm.item<double>(), 1 / norm_type);

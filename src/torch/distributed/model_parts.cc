@@ -71,9 +71,11 @@ void PartsReader::read(const Shard& shard) {
   }
   const auto* const passes = shard.at("backward_passes").get_if<std::int64_t>();
   if (passes == nullptr || *passes < 0) shard.refuse("its \"backward_passes\" is not a number of them");
-  if (std::exchange(backward_passes_, *passes).value_or(*passes) != *passes)
+  if (!backward_passes_) backward_passes_ = *passes;
+  if (*backward_passes_ != *passes) {
     shard.refuse("it does not belong to the files before it: it was written after " + std::to_string(*passes) +
-                 " backward passes");
+                 " backward passes, and they after " + std::to_string(*backward_passes_));
+  }
   if (const pt::Value* const buffers = shard.content.find("buffers")) buffers_ = *buffers;
   if (optimizer_names_) read_states(shard);
 }

@@ -1,4 +1,4 @@
-// Which elements of several tensors a rank has.
+// Divides the elements of several tensors among ranks.
 #include "torch/distributed/flat_layout.h"
 
 #include <gtest/gtest.h>
