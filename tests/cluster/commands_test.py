@@ -37,6 +37,14 @@ CANCEL = """#!/bin/sh
 : >"{spool}/$1.cancel"
 """
 
+# Behaves as a host does whose login takes its time, and which does not hear that the shell here was ended.
+SLOW_SHELL = """#!/bin/sh
+host=$1
+shift
+[ "$host" != n2 ] || set -- sh -c 'until [ -e "{gate}" ]; do sleep 0.1; done; exec "$@"' slow "$@"
+exec "{shell}" "$host" "$@"
+"""
+
 
 class Batch:
     """A batch system: a job runs on a node of its own, in the order in which they came."""
@@ -214,6 +222,18 @@ class RemoteShellTest(RemoteShell):
         self.finish(second)
         self.expect_no_agents()
         self.assertEqual(self.shells(), [])
+
+    def test_an_agent_that_comes_after_the_end_goes(self):
+        slow, gate = self.directory / "slow", self.directory / "gate"
+        slow.write_text(SLOW_SHELL.format(shell=self.shell, gate=gate), encoding="utf-8")
+        slow.chmod(0o755)
+        self.commands = {"submit": [str(slow), "{host}", "sh"]}
+        process = self.start(self.command(), CADRE_CLUSTER=self.cluster_file())
+        restart_test.wait_until(lambda: self.rows() >= 20, "the first node is at work")
+        self.finish(process)
+        gate.touch()
+        restart_test.wait_until(self.agents, "the agent of the second node comes")
+        self.expect_no_agents()
 
     def test_a_host_that_is_not_there_is_named(self):
         self.group = {"options": {"hosts": "n3"}}

@@ -18,6 +18,7 @@
 #include "cadre/data.h"
 #include "small_datasets.h"
 #include "support/message_of.h"
+#include "support/temporary_directory.h"
 
 namespace cadre::data {
 namespace {
@@ -84,13 +85,6 @@ void expect_sorted(const Dataset& dataset, const Dataset& sorted) {
   EXPECT_EQ(read(sorted).places, places);
 }
 
-std::size_t folders_on_disk() {
-  const auto folder = std::filesystem::temp_directory_path();
-  return static_cast<std::size_t>(std::ranges::count_if(
-      std::filesystem::directory_iterator(folder),
-      [](const auto& entry) { return entry.path().filename().string().starts_with("cadre-dataset-sort"); }));
-}
-
 TEST(Sort, KeepsTheOrderOfEqualRows) {
   const Dataset rows = random_rows(10000, 20, 1);
   expect_sorted(rows, rows.sort("key"));
@@ -132,11 +126,20 @@ TEST(Sort, OrdersDictionariesByTheirValuesAndKeepsThem) {
 }
 
 TEST(Sort, BeyondTheMemoryLimitGoesToDisk) {
+  const test_support::TemporaryDirectory disk;
+  const test_support::TemporaryFilesIn here(disk);
   const Dataset rows = random_rows(200000, 5000, 2);
   const Dataset little = rows.with_options({.memory_limit_bytes = 1 << 20, .num_threads = 2});
   expect_sorted(rows, little.sort("key"));
   EXPECT_EQ(little.sort("key").count(), 200000);
-  EXPECT_EQ(folders_on_disk(), 0);
+  EXPECT_TRUE(std::filesystem::is_empty(disk.path()));
+  bool was_on_disk = false;
+  for ([[maybe_unused]] const Batch& batch : little.sort("key").iter_batches()) {
+    was_on_disk = !std::filesystem::is_empty(disk.path());
+    break;
+  }
+  EXPECT_TRUE(was_on_disk);
+  EXPECT_TRUE(std::filesystem::is_empty(disk.path()));
 }
 
 TEST(Sort, OfSortedRowsBeyondTheMemoryLimitIsTheSame) {

@@ -1,11 +1,13 @@
-// A test's directory, removed at its end, and the content of its files.
+// A test's directory, removed at its end, the content of its files, and a place for temporary files.
 #pragma once
 
 #include <stdlib.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -30,6 +32,21 @@ class TemporaryDirectory {
 
  private:
   std::filesystem::path path_;
+};
+
+// Puts what the process makes in the system's folder for temporary files into `directory` instead.
+class TemporaryFilesIn {
+ public:
+  explicit TemporaryFilesIn(const TemporaryDirectory& directory) {
+    if (const char* const before = std::getenv("TMPDIR")) before_ = before;
+    ::setenv("TMPDIR", directory.path().c_str(), 1);
+  }
+  ~TemporaryFilesIn() { before_ ? ::setenv("TMPDIR", before_->c_str(), 1) : ::unsetenv("TMPDIR"); }
+  TemporaryFilesIn(const TemporaryFilesIn&) = delete;
+  TemporaryFilesIn& operator=(const TemporaryFilesIn&) = delete;
+
+ private:
+  std::optional<std::string> before_ = {};
 };
 
 // Returns a file's content, empty if there is no such file.

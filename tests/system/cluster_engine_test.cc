@@ -278,6 +278,15 @@ class ClusterEngineTest : public ::testing::Test {
     heard.started.insert(worker);
     return worker;
   }
+  void expect_agents_to_end_before_they_are_released() {
+    nodes.provider->before_release([provider = nodes.provider] {
+      for (int looks = 0; provider->ended_agents() < 2 && looks < 1000; ++looks) {
+        std::this_thread::sleep_for(10ms);
+        provider->take_events();
+      }
+      EXPECT_EQ(provider->ended_agents(), 2);
+    });
+  }
   // Returns the process of a node's agent.
   pid_t agent(std::size_t node) const {
     return static_cast<pid_t>(nodes.engine->agent_process(nodes.engine->nodes().at(node).id));
@@ -376,13 +385,14 @@ TEST_F(ClusterEngineTest, AnAgentThatStandsStillForAWhileLosesNothing) {
 // Otherwise agents would stay for the next process if the provider has only what has started them, such as ssh.
 TEST_F(ClusterEngineTest, AgentsWhoseConnectionsHaveJustBrokenAreToldToLeaveToo) {
   for (const engine::Node& node : nodes.engine->nodes()) nodes.engine->break_connection(node.id);
-  nodes.provider->before_release([provider = nodes.provider] {
-    for (int looks = 0; provider->ended_agents() < 2 && looks < 1000; ++looks) {
-      std::this_thread::sleep_for(10ms);
-      provider->take_events();
-    }
-    EXPECT_EQ(provider->ended_agents(), 2);
-  });
+  expect_agents_to_end_before_they_are_released();
+  nodes.engine.reset();
+}
+
+// As by a disk that takes its time.
+TEST_F(ClusterEngineTest, AgentsThatHaveClosedTheConnectionBecauseThisProcessStoodStillAreToldToLeaveToo) {
+  std::this_thread::sleep_for(channel::Link::longest_silence + 1s);
+  expect_agents_to_end_before_they_are_released();
   nodes.engine.reset();
 }
 

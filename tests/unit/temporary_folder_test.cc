@@ -6,10 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <thread>
 #include <vector>
 
@@ -27,9 +25,6 @@ using ::testing::SizeIs;
 // TMPDIR is the test's own directory.
 class TemporaryFolderTest : public ::testing::Test {
  protected:
-  TemporaryFolderTest() { ::setenv("TMPDIR", parent_.path().c_str(), 1); }
-  ~TemporaryFolderTest() override { before_ ? ::setenv("TMPDIR", before_->c_str(), 1) : ::unsetenv("TMPDIR"); }
-
   std::vector<std::string> names() const { return list_directory(parent_.path()); }
 
   // Makes a folder in a process that is killed before it can remove it. Returns the folder's name.
@@ -45,12 +40,8 @@ class TemporaryFolderTest : public ::testing::Test {
     return names().front();
   }
 
- private:
-  std::optional<std::string> before_ =
-      std::getenv("TMPDIR") == nullptr ? std::nullopt : std::optional<std::string>(std::getenv("TMPDIR"));
-
- protected:
   test_support::TemporaryDirectory parent_;
+  const test_support::TemporaryFilesIn here_{parent_};
 };
 
 TEST_F(TemporaryFolderTest, GoesWithItsContent) {

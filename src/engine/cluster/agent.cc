@@ -137,6 +137,7 @@ class Agent {
         reconnect(now);
       }
     }
+    link_->flush(Clock::now());
     end_workers();
     return *exit_code_;
   }
@@ -346,7 +347,10 @@ class Agent {
   }
   void carry_out(const Tell& tell) { engine_.send_frame(tell.worker, tell.frame); }
   void carry_out(const Kill& kill) { engine_.kill(kill.worker); }
-  void carry_out(const Leave&) { leave(0, ""); }
+  void carry_out(const Leave&) {
+    send(Left{});
+    leave(0, "");
+  }
   void carry_out(const Look& look) { send(look_at(look.file)); }
   void carry_out(const Piece& piece) { files_->take(piece); }
   void carry_out(const Fetch& fetch) { files_->fetch(fetch); }

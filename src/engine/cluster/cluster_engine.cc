@@ -42,6 +42,7 @@ constexpr auto kVisit = 5s;                // time for a greeting
 constexpr auto kRedial = 2s;
 constexpr auto kTimeToLook = 20s;  // for network file systems
 constexpr auto kTimeToLeave = 5s;  // for agents
+constexpr auto kTimeToHear = 20s;  // for those that nobody but this engine can end
 constexpr auto kTimeToEnd = 10s;   // for workers
 constexpr auto kTimeToGiveBack = 10s;
 // Time for other nodes once the first is there: they share the work from the beginning.
@@ -142,12 +143,10 @@ std::string ClusterEngine::take_over(const KeptNodes& kept) {
 void ClusterEngine::leave() {
   is_leaving_ = true;
   for (auto& [id, member] : members_) dismiss(member);
-  const auto is_there = [](const auto& entry) {
-    return entry.second.link->is_connected() || entry.second.may_not_know;
-  };
+  const auto is_there = [this](const auto& entry) { return may_run_on(entry.second); };
   try {
-    for (const TimePoint until = Clock::now() + kTimeToLeave;
-         std::ranges::any_of(members_, is_there) && Clock::now() < until;)
+    const auto most = ends_agents_only_by_word() ? kTimeToHear : kTimeToLeave;
+    for (const TimePoint until = Clock::now() + most; std::ranges::any_of(members_, is_there) && Clock::now() < until;)
       turn(until - Clock::now());
     for (const std::uint64_t request : requests_.all()) provider_->release(request);
     for (const TimePoint until = Clock::now() + kTimeToGiveBack; Clock::now() < until; turn(until - Clock::now())) {
@@ -163,6 +162,16 @@ void ClusterEngine::leave() {
   } catch (const Error& error) {
     std::fprintf(stderr, "cadre: nodes may not be given back: %s\n", error.what());
   }
+}
+
+// Returns true if an agent that is not told to leave stays.
+bool ClusterEngine::ends_agents_only_by_word() const { return !options_.start.over_stdio && !provider_->ends_agents(); }
+
+// Returns true if an agent has not ended, or may not know that it is to. One that has closed its connection may have
+// done so because it heard nothing, as when this process was held up.
+bool ClusterEngine::may_run_on(const Member& member) const {
+  if (member.link->is_connected()) return true;
+  return !options_.start.over_stdio && !member.has_left && !(member.has_ended && member.is_end_certain);
 }
 
 // ---- Nodes
@@ -251,11 +260,12 @@ void ClusterEngine::request_node(NodeRequest wanted) {
   const NodeRequest request = requests_.add(std::move(wanted));
   keep();  // before a job is there that nobody would know of
   AgentStart start = options_.start;
-  AgentSettings settings{.request = request.id,
-                         .group = request.group,
-                         .over_stdio = start.over_stdio,
-                         .stays_s = options_.stays.count(),
-                         .ends_by_itself = options_.ends_agents};
+  AgentSettings settings{
+      .request = request.id,
+      .group = request.group,
+      .over_stdio = start.over_stdio,
+      .stays_s = ends_agents_only_by_word() ? 0 : options_.stays.count(),  // until it is told otherwise
+      .ends_by_itself = options_.ends_agents};
   start.log = log_of(request.id);
   if (!start.over_stdio) {
     start.outlives = options_.stays.count() > 0;
@@ -579,8 +589,7 @@ void ClusterEngine::agent_ended(const AgentEnded& ended) {
       const auto& [request, ordinal] = entry.first;
       return request == ended.request && (!ended.ordinal || ordinal == *ended.ordinal);
     });
-  if (!requests_.contains(ended.request) || is_leaving_) return;
-  is_keeping_due_ = true;
+  if (!requests_.contains(ended.request)) return;
   bool was_there = ended.ordinal && given_up_.erase({ended.request, *ended.ordinal}) != 0;
   for (auto& [id, member] : members_) {
     const bool is_it =
@@ -592,7 +601,8 @@ void ClusterEngine::agent_ended(const AgentEnded& ended) {
     if (!ended.is_certain && !options_.start.over_stdio && member.link->is_connected() && !member.is_draining)
       drain(member, {}, ended.reason);
   }
-  has_pool_changed_ = true;
+  if (is_leaving_) return;
+  is_keeping_due_ = has_pool_changed_ = true;
   if (requests_.agent_ended(ended, was_there, !has_begun_, Clock::now())) return;
   give_up_group(ended.request);
   cannot_have(has_begun_ ? fmt::format("agents have ended {} times before they connected, the last one: {}",
@@ -758,6 +768,10 @@ void ClusterEngine::read_from_visitor(int descriptor) {
 
 void ClusterEngine::admit(Visitor visitor, const Hello& hello) {
   const Welcome welcome = judge(visitor, hello);
+  Member* member = find_member(hello.request, hello.ordinal);
+  // It ends when it reads that it is refused.
+  if (is_leaving_ && !welcome.refusal.empty() && member != nullptr && member->hello.pid == hello.pid)
+    member->has_left = true;
   channel::Bytes bytes;
   append(bytes, welcome);
   try {
@@ -767,7 +781,6 @@ void ClusterEngine::admit(Visitor visitor, const Hello& hello) {
     return;
   }
   if (!welcome.refusal.empty() || welcome.is_over) return;
-  Member* member = find_member(hello.request, hello.ordinal);
   if (member != nullptr && member->hello.session != hello.session) {
     give_up(member->node.id, "its agent has ended its workers");
     member = nullptr;
@@ -783,7 +796,7 @@ void ClusterEngine::admit(Visitor visitor, const Hello& hello) {
       look(*member);
     }
   }
-  member->is_asked_about = member->may_not_know = false;
+  member->is_asked_about = false;
   member->link->connect(std::move(visitor.stream), visitor.in, Clock::now());
 }
 
@@ -959,6 +972,8 @@ template void ClusterEngine::send(NodeId, const Fetch&);
 template void ClusterEngine::send(NodeId, const Move&);
 template void ClusterEngine::send(NodeId, const Drop&);
 
+void ClusterEngine::take(Member& member, const Left&) { member.has_left = true; }
+
 void ClusterEngine::take(Member& member, Draining& draining) {
   if (!member.is_draining) drain(member, draining.seconds_left, std::move(draining.reason));
 }
@@ -993,7 +1008,7 @@ void ClusterEngine::give_up(NodeId node, const std::string& reason) {
 // Returns when the node is given up unless it connects again; empty while it is connected.
 std::optional<ClusterEngine::TimePoint> ClusterEngine::given_up_at(const Member& member) const {
   const auto& broken = member.link->broken();
-  if (!broken) return std::nullopt;
+  if (!broken || is_leaving_) return std::nullopt;  // leave() has a time of its own
   if (options_.start.over_stdio) {
     if (member.workers.empty() || (member.has_ended && member.is_end_certain)) return broken->at;
     return std::min(broken->at + unheard_end, broken->last_heard + options_.patience);
@@ -1136,7 +1151,6 @@ void ClusterEngine::dismiss(Member& member) {
   encode(Leave{}, bytes_);
   member.link->send(channel::Lane::control, bytes_);
   member.is_dismissed = true;
-  member.may_not_know = !member.link->is_connected() && !member.has_ended;
 }
 
 // Waits until something has arrived. Polls first, as channel::Loop does, if workers were told something.

@@ -156,7 +156,7 @@ class ClusterEngine final : public Engine {
     bool is_end_certain = false;                                  // see AgentEnded
     bool is_draining = false;                                     // true: it leaves when no worker is left
     bool is_dismissed = false;                                    // true: it was told to leave
-    bool may_not_know = false;                                    // true: no connection was there for that
+    bool has_left = false;                                        // true: it has heard that
     bool is_announced = true;                                     // false: nobody knows of it yet
     std::map<std::filesystem::path, std::string> blindness = {};  // why it does not see a mark; "": it does
     bool is_asked_about = false;  // true: since its connection broke, the provider was asked what became of it
@@ -186,6 +186,8 @@ class ClusterEngine final : public Engine {
   KeptNodes kept() const;
   void keep();
   void keep_outstanding();
+  bool ends_agents_only_by_word() const;
+  bool may_run_on(const Member& member) const;
   std::filesystem::path log_of(std::uint64_t request) const;
   std::string text_of(const AgentEnded& ended) const;
   std::vector<WaitingNodes> waiting() const;
@@ -224,6 +226,7 @@ class ClusterEngine final : public Engine {
   void take(NodeId node, const channel::LaneMessage& message);
   void take(Member& member, const Told& told);
   void take(Member& member, Exited& exited);
+  void take(Member& member, const Left& left);
   void take(Member& member, Draining& draining);
   void take(Member& member, const Saw& saw);
   void take(Member& member, const Piece& piece);

@@ -107,12 +107,14 @@ std::optional<Welcome> take_welcome(channel::Bytes& bytes) {
 }
 
 const std::string& build_id() {
-  static const std::string id = [] {
-    std::string found;
-    ::dl_iterate_phdr(find_build_id, &found);
-    return found.empty() ? fmt::format("{:016x}", base::checksum_of(base::read_file("/proc/self/exe"))) : found;
+  // Never destroyed: engines are asked until the last static objects are.
+  static const std::string* const id = [] {
+    auto* const found = new std::string;
+    ::dl_iterate_phdr(find_build_id, found);
+    if (found->empty()) *found = fmt::format("{:016x}", base::checksum_of(base::read_file("/proc/self/exe")));
+    return found;
   }();
-  return id;
+  return *id;
 }
 
 }  // namespace cadre::engine::cluster

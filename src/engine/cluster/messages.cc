@@ -186,6 +186,7 @@ void encode_to_controller(const Piece& piece, Bytes& bytes) {
 void encode(const Printed& printed, Bytes& bytes) {
   encode_with_bytes(kind_of<ToController, Printed>(), printed, bytes);
 }
+void encode(const Left&, Bytes& bytes) { begin(kind_of<ToController, Left>(), 0, bytes); }
 
 ToAgent decode_to_agent(std::span<const std::byte> bytes) {
   const auto [kind, worker] = read_header(bytes);
@@ -239,6 +240,8 @@ ToController decode_to_controller(std::span<const std::byte> bytes) {
       return rest.take_with_bytes<Piece>();
     case kind_of<ToController, Printed>():
       return rest.take_with_bytes<Printed>();
+    case kind_of<ToController, Left>():
+      return Left{};
     default:
       throw ProtocolError(fmt::format("a message of a node has the unknown kind {}", kind));
   }

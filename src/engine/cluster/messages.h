@@ -79,7 +79,9 @@ struct Printed {
   std::span<const std::byte> bytes = {};
 };
 // A Piece is of what was fetched, or a fault of what was to be there.
-using ToController = std::variant<Told, Exited, Draining, Saw, Piece, Printed>;
+// The agent ends, as it was told to, and nothing follows.
+struct Left {};
+using ToController = std::variant<Told, Exited, Draining, Saw, Piece, Printed, Left>;
 
 // Replace `bytes` with a message, and reuse its memory. Throw InvalidArgument for a message beyond the channel's
 // limits.
@@ -100,6 +102,7 @@ void encode(const Draining& draining, channel::Bytes& bytes);
 void encode(const Saw& saw, channel::Bytes& bytes);
 void encode_to_controller(const Piece& piece, channel::Bytes& bytes);
 void encode(const Printed& printed, channel::Bytes& bytes);
+void encode(const Left& left, channel::Bytes& bytes);
 
 // The other end is not trusted: throw ProtocolError for bytes that are no such message. The bytes begin at a multiple
 // of eight; frames and bodies are parts of them.

@@ -27,6 +27,8 @@ class NodesByCommand final : public Provider {
   void release(std::uint64_t request, std::int64_t ordinal) override;
   void claim(const std::vector<KeptRequest>& requests, const std::vector<NodeProcess>& processes) override;
   std::vector<NodeProcess> processes() const override;
+  // A remote shell that ends leaves what it runs alone.
+  bool ends_agents() const override { return has_queue(commands_) || !commands_.cancel.empty(); }
   bool is_giving_back() const override;
   std::vector<AgentConnection> take_connections() override { return std::exchange(connections_, {}); }
   void look_soon() override;

@@ -121,6 +121,9 @@ class Provider {
   virtual void claim(const std::vector<KeptRequest>& requests, const std::vector<NodeProcess>& processes) = 0;
   // Returns the processes and jobs that claim() needs; they change with requests, and with events.
   virtual std::vector<NodeProcess> processes() const { return {}; }
+  // Returns false if an agent may run on after release(), until its controller tells it to leave or it has had none for
+  // as long as it stays.
+  virtual bool ends_agents() const { return true; }
   // Returns true while whoever has the machines was not told yet of everything that was given back: take_events() goes
   // on with that.
   virtual bool is_giving_back() const { return false; }
