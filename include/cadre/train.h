@@ -88,6 +88,11 @@ struct ReportOptions {
   /// directory. If it throws StorageError it is called again, after 1 s and after 2 s; after OutOfSpace it is called
   /// again until there is space.
   CheckpointUploadFunction checkpoint_upload_function = {};
+  /// If true, report() returns when the checkpoint is where the run is published (RunConfig::storage_path), so that it
+  /// survives the loss of this machine: what would be published within PublishConfig::interval is at once. It waits
+  /// while that storage fails. Without effect where nothing is published, and for a report without a checkpoint; not
+  /// with async, and not in a run of a trial.
+  bool until_published = false;
   /// Request to validate the checkpoint when it is committed, as TrainerOptions::validation specifies; see
   /// cadre/validation.h. Among ranks that report one checkpoint together, the lowest rank that has a part of it
   /// decides.
@@ -96,6 +101,8 @@ struct ReportOptions {
   Validator validate = {};
   /// Config of `validate`; the ValidationConfig's config is not used then.
   Config validate_config = {};
+  /// Resources of `validate`; default: the ValidationConfig's.
+  std::optional<Resources> validate_resources = {};
 };
 
 /// Reports one result. Every rank calls it equally often: it returns in all of them when all have called it and the
@@ -437,12 +444,16 @@ struct TrainerOptions {
 
 /// The result of a run. A value.
 struct Result {
-  Metrics metrics = {};                       ///< metrics of the last report; empty if there was none
+  /// Metrics of the last report; empty if there was none. What a validation of its checkpoint has found is under
+  /// "validation", as in the result files: `metrics.get<double>("validation/accuracy")`.
+  Metrics metrics = {};
   std::optional<Checkpoint> checkpoint = {};  ///< latest checkpoint
   /// The kept checkpoints with their metrics, best last, as ranked by the CheckpointConfig.
   std::vector<ReportedCheckpoint> best_checkpoints = {};
   /// Metrics of all reports in order; a report that was repeated occurs once.
   std::vector<Metrics> metrics_history = {};
+  /// For each of them what a validation of its checkpoint has found; empty if none has, or not yet.
+  std::vector<Metrics> validation_history = {};
   std::filesystem::path path = {};        ///< the run's directory
   Config config = {};                     ///< config of the function
   Value return_value = {};                ///< return value of rank 0's function; null until the run has finished

@@ -58,7 +58,9 @@ nb::dict to_dict(const train::Result& result) {
   found["checkpoint"] = path_or_none(result.checkpoint);
   found["best_checkpoints"] = to_list(result.best_checkpoints);
   nb::list history;
-  for (const Metrics& metrics : result.metrics_history) history.append(to_python(metrics.value()));
+  for (std::size_t i = 0; i < result.metrics_history.size(); ++i)
+    history.append(
+        nb::make_tuple(to_python(result.metrics_history[i].value()), to_python(result.validation_history[i].value())));
   found["history"] = history;
   found["path"] = text(result.path);
   found["config"] = to_python(result.config.value());
@@ -158,11 +160,12 @@ nb::dict fit(PythonTrainer& python, bool takes_signals) {
 void report(nb::handle metrics, const std::optional<std::string>& checkpoint, const nb::object& write,
             const std::string& mode, std::optional<bool> delete_local, const std::string& directory_name,
             const nb::object& upload, nb::handle validation, std::optional<double> validation_timeout,
-            nb::handle validator, nb::handle validator_config) {
+            nb::handle validation_resources, nb::handle validator, nb::handle validator_config, bool until_published) {
   const Metrics row(to_config(metrics).dict());
   train::ReportOptions options{.checkpoint_upload_mode = from_value<train::CheckpointUploadMode>(Value(mode)),
                                .delete_local_checkpoint_after_upload = delete_local,
-                               .checkpoint_dir_name = directory_name};
+                               .checkpoint_dir_name = directory_name,
+                               .until_published = until_published};
   if (!upload.is_none()) {
     options.checkpoint_upload_function = [&upload](const Checkpoint& given, const std::string& name) {
       return with_python([&] {
@@ -174,6 +177,7 @@ void report(nb::handle metrics, const std::optional<std::string>& checkpoint, co
   if (!validation.is_none()) {
     train::ValidationTask task{.config = to_config(validation)};
     if (validation_timeout) task.timeout = train::Seconds(*validation_timeout);
+    if (!validation_resources.is_none()) task.resources = from_value<Resources>(to_value(validation_resources));
     options.validation = std::move(task);
   }
   if (!validator.is_none()) {
@@ -293,8 +297,8 @@ void bind_group(nb::module_& module) {
 void bind_session(nb::module_& module) {
   module.def("report", &report, nb::arg("metrics"), nb::arg("checkpoint").none(), nb::arg("write").none(),
              nb::arg("mode"), nb::arg("delete_local").none(), nb::arg("directory_name"), nb::arg("upload").none(),
-             nb::arg("validation").none(), nb::arg("validation_timeout").none(), nb::arg("validator").none(),
-             nb::arg("validator_config").none());
+             nb::arg("validation").none(), nb::arg("validation_timeout").none(), nb::arg("validation_resources").none(),
+             nb::arg("validator").none(), nb::arg("validator_config").none(), nb::arg("until_published"));
   module.def("checkpoint_path", &checkpoint_path);
   module.def("reported_checkpoints", &reported_checkpoints, nb::arg("consistency"), nb::arg("timeout").none());
   module.def("barrier", [] { with_cadre([] { train::barrier(); }); });

@@ -1,7 +1,9 @@
-// cadre best: the best trial, or those on a Pareto front, for people and scripts.
+// cadre best: the best trial, or those on a Pareto front, or the best checkpoint of a training run.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "cli/find.h"
 #include "cli/output.h"
 #include "cli/scopes.h"
+#include "cli/training_run.h"
 #include "control/objective.h"
 
 namespace cadre::cli {
@@ -153,8 +156,41 @@ void show_front(const tune::ResultGrid& grid, const Options& options) {
   page.write();
 }
 
+// ---- A training run
+
+void show_best_of_run(const TrainingRun& run, const Options& options) {
+  if (!options.pareto.empty() || options.scope != Options().scope)
+    throw InvalidArgument(fmt::format("{} is a training run: --{} is for the trials of an experiment", run.name,
+                                      options.pareto.empty() ? "scope" : "pareto"));
+  const auto [metric, mode] = direction_of(
+      tune::ExperimentSummary{.name = run.name, .metric = run.metric, .mode = run.mode}, options.metric, options.mode);
+  const std::filesystem::path path = run.result.get_best_checkpoint(metric, mode).path();
+  if (options.checkpoint) return write_path(place_text(path));
+  const auto best = std::ranges::find_if(
+      run.result.best_checkpoints, [&](const train::ReportedCheckpoint& one) { return one.checkpoint.path() == path; });
+  const double value = *best->metrics.number(metric);
+  if (options.json) {
+    return write_json(Dict{{"name", run.name},
+                           {"metric", metric},
+                           {"mode", control::to_string(mode)},
+                           {"value", value},
+                           {"checkpoint", place_text(path)},
+                           {"metrics", best->metrics.dict()},
+                           {"status", train::to_string(best->status)}});
+  }
+  Page page;
+  page.heading("Training run " + shown(run.name));
+  page.field("value", fmt::format("{}={} ({})", shown(metric), value_text(value), control::to_string(mode)));
+  page.field("checkpoint", shown(place_text(path)));
+  page.field("metrics", shown(values_text(best->metrics.dict())));
+  if (best->status != train::ReportedCheckpointStatus::committed) page.field("status", train::to_string(best->status));
+  page.write();
+}
+
 void run(const Options& options) {
-  const tune::ResultGrid grid = open_experiment(options.experiment);
+  const Found found = find_directory(options.experiment);
+  if (is_training_run(found.directory)) return show_best_of_run(read_training_run(found.directory), options);
+  const tune::ResultGrid grid = open_experiment(found);
   options.pareto.empty() ? show_best(grid, options) : show_front(grid, options);
 }
 
@@ -162,8 +198,8 @@ void run(const Options& options) {
 
 void add_best(Command& program) {
   const auto options = std::make_shared<Options>();
-  Command command = program.add_command("best", "Show the best trial, or a Pareto front");
-  command.option("experiment", &options->experiment, "Its directory, name or URI").required();
+  Command command = program.add_command("best", "Show the best trial or checkpoint, or a Pareto front");
+  command.option("experiment", &options->experiment, "Its directory, name or URI, or a training run's").required();
   const Option metric = command.option("--metric", &options->metric, "What counts [the experiment's metric]");
   const Option mode = command.option("--mode", &options->mode, "max or min [the experiment's]").one_of({"max", "min"});
   add_scope(command, &options->scope);

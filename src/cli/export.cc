@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/find.h"
 #include "cli/output.h"
+#include "cli/training_run.h"
 
 namespace cadre::cli {
 namespace {
@@ -21,21 +22,35 @@ struct Options {
   std::string output = {};
 };
 
-void write(const tune::ResultGrid& grid, const Options& options, std::ostream& out) {
+// The results of an experiment's trials, or of a training run. `metric`: its name in them.
+struct Results {
+  tune::ResultGrid grid;
+  std::string metric;
+};
+
+Results open(const Options& options) {
+  const Found found = find_directory(options.experiment);
+  if (!is_training_run(found.directory)) return {open_experiment(found), options.metric};
+  const TrainingRun run = read_training_run(found.directory);
+  return {as_experiment(run), name_in_rows(run, options.metric)};
+}
+
+void write(const Results& results, const Options& options, std::ostream& out) {
+  const tune::ResultGrid& grid = results.grid;
   tune::TableOptions table{.rows = options.all ? tune::Rows::all : tune::Rows::last};
   if (options.best) {
-    const auto [metric, mode] = direction_of(grid.summary(), options.metric, options.mode);
+    const auto [metric, mode] = direction_of(grid.summary(), results.metric, options.mode);
     table = {.rows = tune::Rows::best, .metric = metric, .mode = mode};
   }
   options.format == "csv" ? grid.write_csv(out, table) : grid.write_json_lines(out, table);
 }
 
 void run(const Options& options) {
-  const tune::ResultGrid grid = open_experiment(options.experiment);
-  if (options.output.empty() || options.output == "-") return write(grid, options, std::cout);
+  const Results results = open(options);
+  if (options.output.empty() || options.output == "-") return write(results, options, std::cout);
   std::ofstream file(options.output, std::ios::binary);
   if (!file) throw StorageError("cannot write " + options.output + ": is it a file in a directory that exists?");
-  write(grid, options, file);
+  write(results, options, file);
 }
 
 }  // namespace
@@ -43,7 +58,7 @@ void run(const Options& options) {
 void add_export(Command& program) {
   const auto options = std::make_shared<Options>();
   Command command = program.add_command("export", "Write the results as CSV or lines of JSON");
-  command.option("experiment", &options->experiment, "Its directory, name or URI").required();
+  command.option("experiment", &options->experiment, "Its directory, name or URI, or a training run's").required();
   command.option("--format", &options->format, "csv or jsonl").one_of({"csv", "jsonl"}).show_default();
   const Option all = command.flag("--all", &options->all, "All results [the last one of each trial]");
   command.flag("--best", &options->best, "The best result of each trial").excludes(all);

@@ -37,6 +37,10 @@ tune::ResultGrid open_experiment(const std::string& name) {
   const Found found = find_directory(name);
   if (is_training_run(found.directory))
     throw InvalidArgument(name + " is a training run and has no trials; `cadre show` shows it");
+  return open_experiment(found);
+}
+
+tune::ResultGrid open_experiment(const Found& found) {
   if (tune::Study::exists(found.directory)) return tune::ResultGrid::from_directory(found.directory);
   return tune::read_results(found.directory, store::ExperimentReader::Check::whole, found.copy);
 }

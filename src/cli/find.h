@@ -25,6 +25,8 @@ Found find_directory(const std::string& name);
 std::string place_text(const std::filesystem::path& path);
 // Opens an experiment. Throws InvalidArgument for a training run, and StorageError.
 tune::ResultGrid open_experiment(const std::string& name);
+// Opens an experiment that was found, which is no training run.
+tune::ResultGrid open_experiment(const Found& found);
 
 // Returns the trial with an id or a number: "00003", "3". Throws NotFound, naming the range of ids.
 const tune::Result& find_trial(const tune::ResultGrid& grid, const std::string& name);

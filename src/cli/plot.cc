@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "base/file.h"
+#include "cadre/error.h"
 #include "cadre/train.h"
-
 #include "cli/commands.h"
 #include "cli/find.h"
 #include "cli/output.h"
@@ -42,11 +42,22 @@ std::string front_svg(const tune::ResultGrid& grid, const Options& options) {
       {.scope = scope_of(options.scope), .logarithmic = options.plot.logarithmic, .title = options.plot.title});
 }
 
+std::string run_svg(const std::filesystem::path& directory, const Options& options) {
+  if (!options.pareto.empty())
+    throw InvalidArgument(options.experiment + " is a training run and has no trials, so it has no Pareto front");
+  if (options.plot.metrics.empty()) return train::timeline_svg(directory);
+  const TrainingRun run = read_training_run(directory);
+  tune::PlotOptions plot = options.plot;
+  for (std::string& metric : plot.metrics) metric = name_in_rows(run, metric);
+  for (std::string& metric : plot.logarithmic) metric = name_in_rows(run, metric);
+  return to_svg(as_experiment(run), plot);
+}
+
 void run(const Options& options) {
   const Found found = find_directory(options.experiment);
   if (is_training_run(found.directory))
-    return write(options, std::filesystem::canonical(found.directory).filename(), train::timeline_svg(found.directory));
-  const tune::ResultGrid grid = open_experiment(options.experiment);
+    return write(options, std::filesystem::canonical(found.directory).filename(), run_svg(found.directory, options));
+  const tune::ResultGrid grid = open_experiment(found);
   write(options, grid.summary().name, options.pareto.empty() ? to_svg(grid, options.plot) : front_svg(grid, options));
 }
 
@@ -69,7 +80,7 @@ void add_plot(Command& program) {
   command.option("--title", &options->plot.title, "Above the picture [the experiment's name]");
   command.option("-o,--output", &options->output, "The file; - for standard output [<experiment>.svg]");
   command.flag("--json", &options->json, "Say the file's path as a JSON document");
-  command.footer(kScopesFooter);
+  command.footer(std::string(kScopesFooter) + "\nWithout --metrics, the timeline of a training run is drawn.");
   command.on_call([options] { run(*options); });
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "base/native_stack.h"
 #include "cli/find.h"
@@ -10,6 +12,8 @@
 #include "control/beginning.h"
 #include "store/experiment_reader.h"
 #include "store/run_directory.h"
+#include "train/read_run.h"
+#include "tune/results/result_rows.h"
 
 namespace cadre::cli {
 namespace fs = std::filesystem;
@@ -20,9 +24,17 @@ bool is_training_run(const fs::path& directory) {
 
 TrainingRun read_training_run(const fs::path& directory) {
   const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);
+  train::ReadRun read = train::read_run(directory);
+  const CheckpointConfig& ranking = read.options.run_config.checkpoint_config;
   TrainingRun run{.name = fs::canonical(directory).filename(),
                   .controller = reader.controller().value_or(""),
-                  .result = train::Result::from_directory(directory)};
+                  .result = std::move(read.result),
+                  .rows = std::move(read.rows)};
+  if (ranking.checkpoint_score_attribute) {
+    run.metric = ranking.checkpoint_score_attribute->name;
+    run.mode =
+        ranking.checkpoint_score_order ? ranking.checkpoint_score_order : ranking.checkpoint_score_attribute->mode;
+  }
   for (const store::TrialRow& row : reader.trials()) run.status = row.status;
   const auto note_time = [&](const auto& row) { run.last_event = std::max(run.last_event, row.time); };
   reader.visit({.result = note_time, .event = note_time, .decision = [](const store::DecisionRow&) {}});
@@ -31,6 +43,37 @@ TrainingRun read_training_run(const fs::path& directory) {
               : run.result.error    ? "failed"
                                     : "interrupted";
   return run;
+}
+
+tune::ResultGrid as_experiment(const TrainingRun& run) {
+  using tune::TrialStatus;
+  const train::Result& result = run.result;
+  tune::Result trial{.trial_id = run.name,
+                     .status = run.state == "finished"  ? TrialStatus::terminated
+                               : run.state == "failed"  ? TrialStatus::error
+                               : run.state == "running" ? TrialStatus::running
+                                                        : TrialStatus::pending,
+                     .config = result.config,
+                     .checkpoint = result.checkpoint,
+                     .path = result.path,
+                     .error = result.error,
+                     .drawn_config = result.config,
+                     .attempts = result.attempts};
+  tune::detail::ResultRows rows;
+  for (const Dict& row : run.rows) rows.results.emplace_back(row);
+  if (!rows.results.empty()) trial.metrics = rows.results.back();
+  trial.rows = std::make_shared<const tune::detail::ResultRows>(std::move(rows));
+  return {result.path,
+          {std::move(trial)},
+          tune::ExperimentSummary{.name = run.name, .metric = name_in_rows(run, run.metric), .mode = run.mode}};
+}
+
+std::string name_in_rows(const TrainingRun& run, const std::string& metric) {
+  const std::string found = "validation/" + metric;
+  const auto have = [&](const std::string& name) {
+    return std::ranges::any_of(run.rows, [&](const Dict& row) { return Metrics(row).contains(name); });
+  };
+  return !metric.empty() && !have(metric) && have(found) ? found : metric;
 }
 
 Dict document_of(const TrainingRun& run) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/csv.h"
+#include "loggers/flat_row.h"
 
 namespace cadre::loggers {
 namespace {
@@ -75,14 +76,50 @@ void ProgressCsv::add_columns(const Dict& flat_row) {
 
 // Replaces the file atomically by one with all columns.
 void ProgressCsv::rewrite() {
-  std::string text = header();
-  if (written_columns_ > 0) {
-    const std::string old = base::read_file(file_.path());
-    const std::size_t body = std::min(base::csv_record_end(old, 0) + 1, old.size());
-    text += padded(std::string_view(old).substr(body), columns_.size() - written_columns_);
-  }
-  file_.replace(text + pending_);
+  file_.replace(header() + written_rows() + pending_);
   written_columns_ = columns_.size();
+}
+
+// Returns the rows in the file, with all columns.
+std::string ProgressCsv::written_rows() const {
+  if (written_columns_ == 0) return {};
+  const std::string old = base::read_file(file_.path());
+  const std::size_t body = std::min(base::csv_record_end(old, 0) + 1, old.size());
+  return padded(std::string_view(old).substr(body), columns_.size() - written_columns_);
+}
+
+void ProgressCsv::amend(const Amendments& amendments) {
+  if (written_columns_ == 0) return;
+  Amendments flat;
+  for (const auto& [number, values] : amendments) add_columns(flat[number] = flatten(values));
+  const std::string rows = written_rows();
+  std::string text = header();
+  std::size_t number = 0;
+  for (std::size_t begin = 0; begin < rows.size(); ++number) {
+    const std::size_t end = base::csv_record_end(rows, begin);
+    const std::string_view record = std::string_view(rows).substr(begin, end - begin);
+    const auto found = flat.find(number);
+    text += found == flat.end() ? std::string(record) : amended_record(record, found->second);
+    text += '\n';
+    begin = end + 1;
+  }
+  file_.replace(text);
+  written_columns_ = columns_.size();
+}
+
+std::string ProgressCsv::amended_record(std::string_view record, const Dict& flat_values) const {
+  std::vector<std::string> cells = base::csv_cells(record);
+  cells.resize(columns_.size());
+  std::string text;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (i > 0) text += ',';
+    if (const Value* const value = find_entry(flat_values, columns_[i])) {
+      base::append_csv_cell(text, *value);
+    } else {
+      base::append_csv_text(text, cells[i]);
+    }
+  }
+  return text;
 }
 
 std::string ProgressCsv::header() const {

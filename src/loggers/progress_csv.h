@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "cadre/value.h"
+#include "loggers/amendments.h"
 
 namespace cadre::loggers {
 
@@ -28,6 +29,9 @@ class ProgressCsv {
   void add(const Dict& flat_row);
   // Writes the added rows. After a StorageError it can be called again, and nothing is written twice.
   void flush();
+  // Replaces the file, to which everything was written, by one with more values in its rows. Can be repeated after a
+  // StorageError.
+  void amend(const Amendments& amendments);
   std::size_t waiting_bytes() const { return pending_.size(); }
   // Returns true if a metric got no column.
   bool lacks_columns() const { return lacks_columns_; }
@@ -35,6 +39,8 @@ class ProgressCsv {
  private:
   void add_columns(const Dict& flat_row);
   void rewrite();
+  std::string written_rows() const;
+  std::string amended_record(std::string_view record, const Dict& flat_values) const;
   std::string header() const;
 
   base::AppendFile file_;

@@ -64,6 +64,21 @@ std::size_t ResultLog::add(Dict row, const Config& config, double time) {
   return waiting_bytes() - before;
 }
 
+void ResultLog::amend(std::size_t number, Dict values, const Dict& row, double time) {
+  if (loggers_.tensorboard) tensorboard_.add(flatten(values), flatten(row), time);
+  if (loggers_.json) json_lacks_.add(number, values);
+  if (loggers_.csv) csv_lacks_.add(number, values);
+}
+
+void ResultLog::Lacking::add(std::size_t number, const Dict& values) {
+  Dict& more = amendments[number];
+  more = amended(std::move(more), values);
+}
+
+bool ResultLog::Lacking::is_due(const base::AppendFile::Stamp& file) const {
+  return !amendments.empty() && (file.size <= kSmallFile || file.size - size >= file.size / kGrowth);
+}
+
 void ResultLog::end(tensorboard::Session session, const Dict& last_row) {
   if (loggers_.tensorboard) tensorboard_.end(std::move(session), flatten(last_row));
 }
@@ -71,11 +86,30 @@ void ResultLog::end(tensorboard::Session session, const Dict& last_row) {
 void ResultLog::flush() {
   csv_.flush();
   tensorboard_.flush();
-  if (pending_json_.empty()) return;
-  if (json_is_new_) json_.replace("");
-  json_is_new_ = false;
-  json_.append(pending_json_);
-  pending_json_.clear();
+  if (!pending_json_.empty()) {
+    if (json_is_new_) json_.replace("");
+    json_is_new_ = false;
+    json_.append(pending_json_);
+    pending_json_.clear();
+  }
+  if (csv_lacks_.is_due(csv_.stamp())) amend_csv();
+  if (json_lacks_.is_due(json_.stamp())) amend_json();
+}
+
+void ResultLog::complete() {
+  flush();
+  if (!csv_lacks_.amendments.empty()) amend_csv();
+  if (!json_lacks_.amendments.empty()) amend_json();
+}
+
+void ResultLog::amend_csv() {
+  csv_.amend(csv_lacks_.amendments);
+  csv_lacks_ = {.amendments = {}, .size = csv_.stamp().size};
+}
+
+void ResultLog::amend_json() {
+  json_.replace(amended_lines(base::read_file(json_.path()), json_lacks_.amendments));
+  json_lacks_ = {.amendments = {}, .size = json_.stamp().size};
 }
 
 std::string ResultLog::columns_warning(const std::string& directory) {

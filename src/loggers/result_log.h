@@ -2,12 +2,15 @@
 // and TensorBoard's. They are derived from the store and written after it. docs/formats.md describes them.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
 #include "base/file.h"
 #include "cadre/checkpoint_config.h"
 #include "cadre/value.h"
+#include "loggers/amendments.h"
 #include "loggers/error_file.h"
 #include "loggers/progress_csv.h"
 #include "loggers/tensorboard_file.h"
@@ -21,6 +24,9 @@ inline constexpr const char* kErrorFile = "error.txt";
 
 class ResultLog {
  public:
+  static constexpr std::int64_t kSmallFile = std::int64_t{1} << 20;  // in bytes
+  static constexpr std::int64_t kGrowth = 8;                         // an eighth
+
   // Existing files in the directory, which must exist, are replaced by the first write to each.
   explicit ResultLog(const std::filesystem::path& directory, Loggers loggers = {});
   // Sizes and checksums of the files, with which a later controller continues them.
@@ -45,6 +51,12 @@ class ResultLog {
   // Adds a result: all values of its row and the config that it was reported with; `time` is when, in seconds since
   // 1970. Returns the number of bytes that it added to those waiting for flush().
   std::size_t add(Dict row, const Config& config, double time);
+  // Adds values to a result that this object was given, with its number from 0: to TensorBoard's file at the step of
+  // `row`, to the other files in its row. Files beyond kSmallFile, which are written anew for that, may lack them until
+  // complete(), or until they have grown by a kGrowth.
+  void amend(std::size_t number, Dict values, const Dict& row, double time);
+  // Writes what files lack of what was added. After a StorageError it can be called again.
+  void complete();
   // See TensorBoardFile::end.
   void end(tensorboard::Session session, const Dict& last_row);
   // Writes the waiting results. After a StorageError it can be called again, and nothing is written twice.
@@ -62,12 +74,26 @@ class ResultLog {
   void add_error(std::int64_t attempt, const std::string& message) { errors_.add(attempt, message); }
 
  private:
+  // What rows of a file still lack.
+  struct Lacking {
+    Amendments amendments = {};
+    std::int64_t size = 0;  // of the file when it was written anew last
+
+    void add(std::size_t number, const Dict& values);
+    bool is_due(const base::AppendFile::Stamp& file) const;
+  };
+
+  void amend_csv();
+  void amend_json();
+
   std::filesystem::path directory_;
   Loggers loggers_;
   base::AppendFile json_;
   std::string pending_json_;
   bool json_is_new_ = true;
   ProgressCsv csv_;
+  Lacking json_lacks_;
+  Lacking csv_lacks_;
   TensorBoardFile tensorboard_;
   ErrorFile errors_;
 };

@@ -92,10 +92,10 @@ void TensorBoardFile::begin(const Dict& flat_row, double time) {
   tensorboard::append_file_version(pending_, time);
 }
 
-void TensorBoardFile::add(const Dict& flat_row, double time) {
+void TensorBoardFile::add(const Dict& flat_values, const Dict& flat_row, double time) {
   if (!file_) begin(flat_row, time);
   summary_.clear();
-  for (const auto& [key, value] : flat_row) {
+  for (const auto& [key, value] : flat_values) {
     if (!is_skipped(key)) append_value(key, value);
   }
   tensorboard::append_step(pending_, time, step_of(flat_row), summary_);

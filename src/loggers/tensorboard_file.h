@@ -35,7 +35,9 @@ class TensorBoardFile {
   void resume();
 
   // Adds a result, flattened, with the time of its report (seconds since 1970).
-  void add(const Dict& flat_row, double time);
+  void add(const Dict& flat_row, double time) { add(flat_row, flat_row, time); }
+  // Adds values at the step of another result that was added before.
+  void add(const Dict& flat_values, const Dict& flat_row, double time);
   // Adds the session of a trial that has ended. Sets its start_time and metric_tags from the added results and the last
   // result, flattened. Does nothing if there was no result, if there are no hparams, or if it was called before.
   void end(tensorboard::Session session, const Dict& last_flat_row);

@@ -115,9 +115,14 @@ void Publisher::publish_again_and_again() {
     }
     if (quit_) return;
     const bool last = finish_;
+    const std::int64_t number = ++begun_;
     lock.unlock();
     const bool done = attempt(last);
     lock.lock();
+    if (done) {
+      published_up_to_ = number;
+      setting_.wake();
+    }
     if (done && last) {
       finished_ = true;
       changed_.notify_all();
@@ -547,6 +552,18 @@ void Publisher::renew_lease() {
     }
     lock.lock();
   }
+}
+
+std::int64_t Publisher::publish_now() {
+  const std::lock_guard lock(mutex_);
+  hurry_ = true;
+  changed_.notify_all();
+  return begun_ + 1;
+}
+
+bool Publisher::is_published(std::int64_t number) const {
+  const std::lock_guard lock(mutex_);
+  return published_up_to_ >= number;
 }
 
 std::string Publisher::finish(std::chrono::duration<double> patience, const std::function<bool()>& give_up) {

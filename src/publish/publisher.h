@@ -60,6 +60,10 @@ class Publisher {
   // Returns the directories that the publisher has still to remove.
   std::vector<std::string> removals() const;
 
+  // Publishes the present state as soon as possible. Returns the number by which is_published() knows it.
+  std::int64_t publish_now();
+  bool is_published(std::int64_t number) const;
+
   // Returns true if more was published since the last call. The caller then calls keep_only().
   bool has_published();
   // Removes the files of all other published checkpoints from the local disk in the background, see
@@ -147,7 +151,9 @@ class Publisher {
   std::string fault_;  // of the last attempt; empty: it succeeded
   std::string lost_;
   bool finish_ = false;
-  bool hurry_ = false;  // true: make the next attempt at once
+  bool hurry_ = false;                // true: make the next attempt at once
+  std::int64_t begun_ = 0;            // attempts to publish
+  std::int64_t published_up_to_ = 0;  // the last of them that has succeeded
   bool finished_ = false;
   bool quit_ = false;
   std::atomic<bool> stop_ = false;  // true: abort uploads

@@ -40,6 +40,10 @@ class Publishing {
   // checkpoints except `needed`. Throws StorageError if another controller has taken over.
   void finish(const std::function<bool()>& give_up, const std::set<std::string>& needed);
 
+  // Call those of the Publisher; what is not published at all is as good as published.
+  std::int64_t publish_now() { return publisher_ ? publisher_->publish_now() : 0; }
+  bool is_published(std::int64_t number) const { return !publisher_ || publisher_->is_published(number); }
+
   // Calls Publisher::takes_over_removal(); false for an absolute path, which is a directory of the user's.
   bool takes_over_removal(const std::filesystem::path& directory);
   std::vector<std::string> removals() const { return publisher_ ? publisher_->removals() : std::vector<std::string>(); }

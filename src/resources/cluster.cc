@@ -179,8 +179,11 @@ std::optional<Place> Cluster::acquire(const Resources& wanted, const std::option
 }
 
 void Cluster::occupy(const Resources& held, const Place& place) {
-  if (contains(place.node))
-    change(place.node, [&](ResourceLedger& ledger) { return ledger.acquire(held, place.gpus).has_value(); });
+  if (!contains(place.node)) return;
+  change(place.node, [&](ResourceLedger& ledger) {
+    ledger.occupy(held, place.gpus);
+    return true;
+  });
 }
 
 void Cluster::release(const Resources& held, const Place& place) {

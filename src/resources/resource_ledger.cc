@@ -79,11 +79,14 @@ bool ResourceLedger::is_free(const Resources& wanted, const std::optional<Gpus>&
 
 std::optional<Gpus> ResourceLedger::acquire(const Resources& wanted, const std::optional<Gpus>& only) {
   if (!is_free(wanted, only)) return std::nullopt;
-  for (const auto& [name, amount] : amounts_without_gpus(wanted)) used_[name] += amount;
   Gpus gpus = *place(wanted, only);
-  for (const int gpu : gpus)
-    free_gpus_.at(static_cast<std::size_t>(gpu)) -= std::min(units(wanted.gpus), kUnitsPerWhole);
+  occupy(wanted, gpus);
   return gpus;
+}
+
+void ResourceLedger::occupy(const Resources& held, const Gpus& gpus) {
+  for (const auto& [name, amount] : amounts_without_gpus(held)) used_[name] += amount;
+  for (const int gpu : gpus) free_gpus_.at(static_cast<std::size_t>(gpu)) -= std::min(units(held.gpus), kUnitsPerWhole);
 }
 
 void ResourceLedger::release(const Resources& held, const Gpus& gpus) {

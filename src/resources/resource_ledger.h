@@ -33,6 +33,8 @@ class ResourceLedger {
   std::optional<Gpus> acquire(const Resources& wanted, const std::optional<Gpus>& only = {});
   // Returns true if acquire() would succeed.
   bool is_free(const Resources& wanted, const std::optional<Gpus>& only = {}) const;
+  // Counts amounts that are in use already, whether they were free or not: the machine may have become smaller.
+  void occupy(const Resources& held, const Gpus& gpus);
   void release(const Resources& held, const Gpus& gpus);
 
   // Returns all that the machine does not have even when all is free, as "8 cpus (there are 4), 2 gpus (there are 0)";

@@ -34,6 +34,7 @@ struct RankAssignment {
   Config datasets = {};
   bool sends_metrics = false;      // true: also of other ranks than 0, for callbacks
   bool runs_in_directory = false;  // true if its working directory is the rank's directory
+  bool in_trial = false;           // true if the run is a trial's
   bool is_on_node = false;         // true: it may see directories that the controller does not see
   // The node whose own directory run_directory is, because it does not see the run's; empty: it is not.
   std::optional<engine::NodeId> node = {};

@@ -13,7 +13,7 @@
 namespace cadre::train {
 
 void put_into(channel::Report& report, const PartReport& said) {
-  const bool plain = said.waits && said.directory.empty() && !said.validation;
+  const bool plain = said.waits && said.directory.empty() && !said.validation && !said.until_published;
   if (plain && !said.part) return;
   if (plain && said.part->kind == CheckpointPart::Kind::ours && !said.part->node) {
     report.checkpoint = said.part->path;
@@ -36,6 +36,7 @@ PartReport part_in(const channel::Report& report, Rank rank) {
 std::string to_text(const GroupCheckpoint& checkpoint) {
   if (checkpoint.parts.empty()) return {};
   const bool plain = checkpoint.waits && !checkpoint.upload && checkpoint.directory.empty() && !checkpoint.validation &&
+                     !checkpoint.until_published &&
                      std::ranges::all_of(checkpoint.parts, [](const CheckpointPart& part) {
                        return part.kind == CheckpointPart::Kind::ours && !part.node;
                      });

@@ -37,10 +37,11 @@ struct CheckpointPart {
 
 // A validation requested with a report.
 struct WantedValidation {
-  std::string function = {};             // empty: the run's function
-  HostFunction host_function = {};       // set if the function is one of a host
-  Config config = {};                    // for the run's function: overrides entries of the run's config
-  std::optional<double> timeout_s = {};  // seconds; empty: the run's timeout
+  std::string function = {};                // empty: the run's function
+  HostFunction host_function = {};          // set if the function is one of a host
+  Config config = {};                       // for the run's function: overrides entries of the run's config
+  std::optional<double> timeout_s = {};     // seconds; empty: the run's timeout
+  std::optional<Resources> resources = {};  // empty: those of the run's validations
   bool operator==(const WantedValidation&) const = default;
 };
 
@@ -64,6 +65,7 @@ struct GroupCheckpoint {
   bool upload = false;                     // true if it must be copied or sent somewhere before the commit
   std::string directory = {};              // requested name; empty: the next number
   std::optional<WantedValidation> validation = {};
+  bool until_published = false;  // true if report() returns only after it was published
   bool operator==(const GroupCheckpoint&) const = default;
 };
 
@@ -79,6 +81,7 @@ struct PartReport {
   bool waits = true;           // true if its report() returns only after the commit
   std::string directory = {};  // requested name of the checkpoint; empty: the next number
   std::optional<WantedValidation> validation = {};
+  bool until_published = false;
 };
 
 // Write it into a report, and read it from one. part_in() throws InvalidArgument or NotFound for details that

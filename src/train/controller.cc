@@ -358,6 +358,7 @@ void Controller::perform(const Action& action) {
   std::visit(
       base::Overload{[&](const UploadCheckpoint& checkpoint) { upload(checkpoint); },
                      [&](const ForwardResult& result) { forward(result); },
+                     [&](const AwaitPublication& wait) { await_publication(wait); },
                      [&](const CommitCheckpoint& checkpoint) { node_files_.committed(checkpoint); },
                      [&](const RemoveDirectory& left) { delete_after_sync(kNoCheckpoint, left.path); },
                      [&](const ShowResult& result) { console_.show(result, engine_.now()); },
@@ -398,6 +399,18 @@ void Controller::forward(const ForwardResult& result) {
   write_files_now();
   const fs::path checkpoint = result.checkpoint.empty() ? fs::path() : path_of(result.checkpoint);
   add_event(ResultForwarded{result.attempt, parent_->forward(result.metrics, checkpoint)});
+}
+
+// What was committed by now is in the next published state.
+void Controller::await_publication(const AwaitPublication& wait) {
+  awaited_publication_ = {wait, publishing_.publish_now()};
+  look_at_publication();
+}
+
+void Controller::look_at_publication() {
+  if (!awaited_publication_ || !publishing_.is_published(awaited_publication_->second)) return;
+  const AwaitPublication wait = std::exchange(awaited_publication_, std::nullopt)->first;
+  add_event(ReportPublished{wait.attempt, wait.step});
 }
 
 // Removes directories left by dead ranks. Syncs the store first, because directories to be deleted wait for that.
@@ -467,6 +480,7 @@ void Controller::launch(const LaunchGroup& group) {
         .datasets = Config(options.datasets),
         .sends_metrics = !callbacks_.empty(),
         .runs_in_directory = options.run_config.chdir_to_rank_dir,
+        .in_trial = parent_ != nullptr,
         .is_on_node = !nodes.at(0).name.empty(),
         .node = own_directory_of(rank)};
     engine_.start(worker_id(rank, group.attempt), {.assignment = {entry_of(description_.loop), to_value(assignment)},
@@ -572,6 +586,7 @@ std::set<std::string> Controller::checkpoints_to_keep() const {
 // ---- Between the turns, and at the end
 
 void Controller::tick(TimePoint now) {
+  look_at_publication();
   reply_about_checkpoints();
   if (const auto& due = console_.worker_output_due(); due && now >= *due) console_.show_worker_output(false, now);
 }
@@ -587,7 +602,10 @@ void Controller::add_deadlines(control::Earliest& earliest) const {
   earliest.add(console_.worker_output_due());
 }
 
-void Controller::end_turns() { console_.show_worker_output(true, engine_.now()); }
+void Controller::end_turns() {
+  patiently([this] { files_.complete(); });
+  console_.show_worker_output(true, engine_.now());
+}
 
 void Controller::end() {
   remove_leftovers();

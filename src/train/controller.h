@@ -72,6 +72,8 @@ class Controller final : public control::Turns<Run> {
   void handle(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events);
   void handle_from_validator(engine::WorkerId worker, channel::Message message, std::vector<Event>& events);
   void handle(const channel::Notice& notice, Rank rank, std::int64_t attempt, std::vector<Event>& events);
+  void await_publication(const AwaitPublication& wait);
+  void look_at_publication();
   void add_upload_events(std::vector<Event>& events);
   void ask(channel::Caller caller, const Value& content);
   std::optional<engine::NodeId> own_directory_of(Rank rank) const;
@@ -103,6 +105,7 @@ class Controller final : public control::Turns<Run> {
   CheckpointQuestions questions_;
   // For a range of workers: how many workers fit, and when that is checked again.
   std::optional<std::int64_t> capacity_;
+  std::optional<std::pair<AwaitPublication, std::int64_t>> awaited_publication_ = {};  // and its number there
   std::optional<TimePoint> next_check_;
   std::int64_t begun_attempt_ = 0;  // the last attempt in which a function has begun
   ControllerStarted beginning_;

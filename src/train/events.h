@@ -143,10 +143,15 @@ struct ResultForwarded {
   std::int64_t attempt = 0;
   bool go_on = true;  // false: the run shall end
 };
+// What was committed with a report is where the run is published, or it is not published.
+struct ReportPublished {
+  std::int64_t attempt = 0;
+  std::int64_t step = 0;
+};
 using Event = std::variant<ControllerStarted, GroupReported, GroupBroke, FunctionReturned, FunctionThrew, WorkerEnded,
                            TimerFired, RunInterrupted, CheckpointsSynced, CheckpointUploaded, UploadFailed,
                            PromiseEnded, ResultForwarded, GroupBegan, ResourcesSeen, ValidatorReturned, ValidatorThrew,
-                           ValidatorEnded, NodeJoined, NodeDraining, NodeLeft>;
+                           ValidatorEnded, NodeJoined, NodeDraining, NodeLeft, ReportPublished>;
 
 // ---- Actions. The first group is part of the turn's transaction; all others are carried out after the commit.
 
@@ -215,6 +220,7 @@ struct KillValidator {
 // Shows the end of a validation.
 struct ShowValidation {
   std::string checkpoint = {};  // directory
+  std::int64_t step = 0;        // of its report
   ReportedCheckpointStatus status = {};
   Metrics metrics = {};  // reported and validated
   Metrics reported = {};
@@ -250,6 +256,12 @@ struct ForwardResult {
   std::string checkpoint = {};  // directory; empty: none
   bool operator==(const ForwardResult&) const = default;
 };
+// Has what was committed published at once. ReportPublished follows.
+struct AwaitPublication {
+  std::int64_t attempt = 0;
+  std::int64_t step = 0;
+  bool operator==(const AwaitPublication&) const = default;
+};
 // Answers all ranks that wait in report().
 struct AnswerGroup {
   std::int64_t attempt = 0;
@@ -265,9 +277,10 @@ struct StartTimer {
   Timer timer = {};
   double seconds = 0;
 };
-using Action = std::variant<RecordDecision, SaveRun, CommitCheckpoint, MarkSynced, DeleteCheckpoint, UploadCheckpoint,
-                            RemoveDirectory, ShowResult, Say, LaunchGroup, AnswerGroup, KillWorker, StartTimer,
-                            ForwardResult, TellOfFailure, StartValidator, KillValidator, ShowValidation>;
+using Action =
+    std::variant<RecordDecision, SaveRun, CommitCheckpoint, MarkSynced, DeleteCheckpoint, UploadCheckpoint,
+                 RemoveDirectory, ShowResult, Say, LaunchGroup, AnswerGroup, KillWorker, StartTimer, ForwardResult,
+                 TellOfFailure, StartValidator, KillValidator, ShowValidation, AwaitPublication>;
 using Actions = std::vector<Action>;
 
 }  // namespace cadre::train

@@ -58,17 +58,11 @@ Resources selectors(const ScalingConfig& scaling) {
 
 // Checks the resources of a worker. `name` is the option's.
 void check_resources(const Resources& resources, const std::string& name, bool may_be_nothing, Faults& faults) {
-  const auto is_amount = [](double amount) { return std::isfinite(amount) && amount >= 0; };
-  bool good = is_amount(resources.cpus) && is_amount(resources.gpus);
+  const std::string fault = fault_of_resources(resources);
+  faults.unless(fault.empty(), name, fault);
   double sum = resources.cpus + resources.gpus;
-  for (const auto& [custom, amount] : resources.custom) {
-    good = good && is_amount(amount) && !custom.empty();
-    sum += amount;
-  }
-  faults.unless(good, name, "amounts must be numbers from 0 on, and have names");
-  faults.unless(!good || may_be_nothing || sum > 0, name, "a worker needs some amount of something");
-  const std::string label_fault = resources::fault_of_selectors(resources);
-  faults.unless(label_fault.empty(), name, label_fault);
+  for (const auto& [custom, amount] : resources.custom) sum += amount;
+  faults.unless(!fault.empty() || may_be_nothing || sum > 0, name, "a worker needs some amount of something");
 }
 
 void check_scaling(const ScalingConfig& scaling, Faults& faults) {

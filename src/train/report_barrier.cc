@@ -73,6 +73,7 @@ Event ReportBarrier::join() {
     PartReport& said = member.report->said;
     if (!said.part) continue;
     checkpoint.waits |= said.waits;
+    checkpoint.until_published |= said.until_published;
     if (checkpoint.parts.empty()) checkpoint.validation = std::move(said.validation);
     if (!is_merged(*said.part) && checkpoint.directory.empty()) checkpoint.directory = std::move(said.directory);
     checkpoint.parts.push_back(*std::move(said.part));

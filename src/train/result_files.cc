@@ -27,8 +27,11 @@ void ResultFiles::log(const Event& event, const Actions& actions, double time) {
       errors_.emplace_back(failed->attempt, failed->error);
       is_urgent_ = true;
     }
-    const auto* validation = std::get_if<ShowValidation>(&action);
-    if (validation != nullptr && validations_) validations_->add(*validation, time);
+    if (const auto* validation = std::get_if<ShowValidation>(&action)) {
+      if (validations_) validations_->add(*validation, time);
+      if (const std::optional<Amendment> more = amendment_of(*validation))
+        results_.amend(more->number, more->values, more->row, time);
+    }
   }
 }
 

@@ -28,6 +28,8 @@ class ResultFiles {
   // Returns true if the pending rows must be written at once.
   bool is_urgent() const { return is_urgent_; }
   void write();
+  // Completes rows to which values were added, at the end of the session; throws like write().
+  void complete() { results_.complete(); }
   // Removes and returns a warning, if there is a new one.
   std::optional<std::string> take_warning();
 

@@ -4,11 +4,36 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "loggers/amendments.h"
 #include "loggers/result_keys.h"
 
 namespace cadre::train {
 
 namespace result_key = loggers::result_key;
+namespace {
+
+// Returns what validations have found as entries of a row.
+Dict entries_of(const Metrics& validated) {
+  return validated.empty() ? Dict() : Dict{{"validation", validated.dict()}};
+}
+
+}  // namespace
+
+Metrics with_validation(const Metrics& reported, const Metrics& validated) {
+  return Metrics(loggers::amended(reported.dict(), entries_of(validated)));
+}
+
+// Reports are numbered from 1, and each that counts has a row.
+std::optional<Amendment> amendment_of(const ShowValidation& validation) {
+  if (validation.validated.empty()) return std::nullopt;
+  Amendment more{.number = static_cast<std::size_t>(validation.step - 1), .values = entries_of(validation.validated)};
+  for (const std::string_view key : {result_key::timesteps_total, result_key::training_iteration}) {
+    if (const Value* const value = validation.reported.find(key)) more.row.emplace_back(key, *value);
+  }
+  if (find_entry(more.row, result_key::training_iteration) == nullptr)
+    more.row.emplace_back(result_key::training_iteration, validation.step);
+  return more;
+}
 
 std::optional<Dict> ResultRows::add(const Event& event, const Actions& actions, double time) {
   if (const auto* started = std::get_if<ControllerStarted>(&event)) hostname_ = started->hostname;

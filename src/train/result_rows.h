@@ -3,6 +3,7 @@
 // the same rows.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +12,17 @@
 #include "train/events.h"
 
 namespace cadre::train {
+
+// Values for the row of an earlier result.
+struct Amendment {
+  std::size_t number = 0;  // of the row, from 0
+  Dict values = {};        // what was found, under "validation"
+  Dict row = {};           // values of the row by which TensorBoard orders it
+};
+// Returns metrics of a report with what a validation has found.
+Metrics with_validation(const Metrics& reported, const Metrics& validated);
+// Returns what a validation adds to the row of its report; empty: nothing.
+std::optional<Amendment> amendment_of(const ShowValidation& validation);
 
 class ResultRows {
  public:

@@ -90,7 +90,7 @@ void Run::on(const ControllerStarted& event) {
   workers_ = 0;
   ranks_.clear();
   broken_.clear();
-  answered_after_.reset();
+  stop_waiting();
   bool lost_the_end = false;  // of the training: a power loss came before the last checkpoint was synced
   for (const checkpoint::CheckpointId checkpoint : event.lost_checkpoints) {
     const checkpoint::CheckpointRegistry& registry = checkpoints_.registry();
@@ -113,7 +113,7 @@ void Run::on(const ControllerStarted& event) {
 
 void Run::on(const GroupReported& event) {
   if (!is_present(event.attempt)) return;
-  answered_after_.reset();
+  stop_waiting();
   std::string committed;
   std::string name;
   std::string failure;
@@ -138,7 +138,8 @@ void Run::on(const GroupReported& event) {
   }
   reported_step_ = event.step;
   if (!failure.empty()) return break_group(failure);
-  if (!answered_after_) forward_or_answer();
+  is_to_be_published_ = event.checkpoint.until_published;
+  if (!answered_after_) saved();
 }
 
 void Run::on(const GroupBegan& event) {
@@ -314,7 +315,8 @@ void Run::uploads_went_on(const std::string& failure) {
     actions_->push_back(Say{"Warning: " + failure});
   }
   const std::vector<PendingCheckpoint>& pending = checkpoints_.pending();
-  if (answered_after_ && (pending.empty() || pending.front().number > *answered_after_)) forward_or_answer();
+  if (answered_after_ && (pending.empty() || pending.front().number > *answered_after_)) saved();
+  if (awaits_publication_ && interrupted_) forward_or_answer();  // all is published at the end
   go_on();
 }
 
@@ -416,7 +418,7 @@ void Run::launch() {
 void Run::begin_to_fail() {
   if (!has_group()) return;
   enter(RunStatus::failing);
-  answered_after_.reset();
+  stop_waiting();
   actions_->push_back(AnswerGroup{attempt_, true, {}});
   actions_->push_back(StartTimer{{Timer::Kind::settling, attempt_}, kSettlingSeconds});
 }
@@ -436,8 +438,20 @@ void Run::break_group(const std::string& reason) {
   kill_all();
 }
 
-void Run::forward_or_answer() {
+// Goes on when the present report is committed as far as it waits for that.
+void Run::saved() {
   answered_after_.reset();
+  awaits_publication_ = std::exchange(is_to_be_published_, false) && !interrupted_;
+  if (!awaits_publication_) return forward_or_answer();
+  actions_->push_back(AwaitPublication{attempt_, reported_step_});
+}
+
+void Run::on(const ReportPublished& event) {
+  if (awaits_publication_ && is_present(event.attempt) && event.step == reported_step_) forward_or_answer();
+}
+
+void Run::forward_or_answer() {
+  stop_waiting();
   if (!to_forward_ || to_forward_->step != reported_step_) return answer();
   ForwardResult result = *std::exchange(to_forward_, std::nullopt);
   result.attempt = attempt_;
@@ -448,8 +462,13 @@ void Run::forward_or_answer() {
   actions_->push_back(std::move(result));
 }
 
-void Run::answer() {
+void Run::stop_waiting() {
   answered_after_.reset();
+  is_to_be_published_ = awaits_publication_ = false;
+}
+
+void Run::answer() {
+  stop_waiting();
   if (interrupted_) {
     record(DecisionKind::stop);
     enter(RunStatus::stopping);
@@ -551,11 +570,13 @@ void Run::finish_when_validated() {
 
 std::string Run::lack_of_validations() const {
   if (group_places_.empty()) return {};
-  if (free_beside_group().is_free(validations_.needs())) return {};
+  const resources::Cluster room = free_beside_group();
+  const std::vector<Resources> waiting = validations_.waiting_needs();
+  const auto lacks = std::ranges::find_if(waiting, [&](const Resources& needs) { return !room.is_free(needs); });
+  if (lacks == waiting.end()) return {};
   return fmt::format(
-      "they need {:g} CPUs and {:g} GPUs beside the {} workers of the run, which have {:g} and {:g} each",
-      validations_.needs().cpus, validations_.needs().gpus, world_size_, worker_resources_.cpus,
-      worker_resources_.gpus);
+      "they need {:g} CPUs and {:g} GPUs beside the {} workers of the run, which have {:g} and {:g} each", lacks->cpus,
+      lacks->gpus, world_size_, worker_resources_.cpus, worker_resources_.gpus);
 }
 
 std::vector<engine::Demand> Run::demand() const {
@@ -570,8 +591,15 @@ std::vector<engine::Demand> Run::demand() const {
       demand.push_back({worker_resources_, range_.max - workers});
     }
   }
-  const std::int64_t validations = validates() ? validations_.waiting_for_room() : 0;
-  if (validations > 0) demand.push_back({validations_.needs(), validations});
+  if (!validates()) return demand;
+  const std::size_t validations_begin = demand.size();
+  for (Resources& needs : validations_.waiting_needs()) {
+    if (validations_begin < demand.size() && demand.back().worker == needs) {
+      ++demand.back().workers;
+    } else {
+      demand.push_back({std::move(needs), 1});
+    }
+  }
   return demand;
 }
 

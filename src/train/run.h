@@ -111,6 +111,7 @@ class Run {
   void on(const UploadFailed& event);
   void on(const PromiseEnded& event);
   void on(const ResultForwarded& event);
+  void on(const ReportPublished& event);
   void on(const ValidatorReturned& event);
   void on(const ValidatorThrew& event);
   void on(const ValidatorEnded& event);
@@ -150,6 +151,8 @@ class Run {
   void kill_all();
   void break_group(const std::string& reason);
   void interrupt();
+  void saved();
+  void stop_waiting();
   void forward_or_answer();
   void answer();
   bool is_saved() const;
@@ -181,6 +184,9 @@ class Run {
   std::vector<resources::Place> group_places_ = {};
   // Ranks wait in report() until this checkpoint and all earlier ones are committed or dropped.
   std::optional<CheckpointNumber> answered_after_ = {};
+  // Whether the present report returns only when it was published, and whether it waits for that.
+  bool is_to_be_published_ = false;
+  bool awaits_publication_ = false;
   std::array<Budget, 3> budgets_ = {};  // by FailureKind
   bool begun_ = false;                  // the function has begun in a rank of the present group
   std::int64_t workers_ = 0;            // processes that have not ended

@@ -48,7 +48,7 @@ void RunConsole::show(const ShowResult& result, Time now) const {
 }
 
 void RunConsole::show(const ShowValidation& validation, Time now) const {
-  const std::string begin = fmt::format("{}  {}: ", seconds_at(now), validation.checkpoint);
+  const std::string begin = fmt::format("{}  report {}, {}: ", seconds_at(now), validation.step, validation.checkpoint);
   if (validation.status == ReportedCheckpointStatus::committed)
     return say(begin + "not validated, because a later one is");
   if (validation.error.empty()) return say(begin + to_string(validation.status) + ":" + to_text(validation.validated));

@@ -157,6 +157,12 @@ void Session::check_report(const Metrics& metrics, const ReportOptions& options)
   base::check_metrics(metrics);
   if (options.checkpoint_upload_mode == CheckpointUploadMode::no_upload && options.checkpoint_upload_function)
     throw InvalidArgument("train::report got no_upload and a checkpoint_upload_function: leave one of them out");
+  if (options.until_published && options.checkpoint_upload_mode == CheckpointUploadMode::async)
+    throw InvalidArgument("train::report got until_published and async, which returns before: leave one of them out");
+  if (options.until_published && assignment_.in_trial)
+    throw InvalidArgument(
+        "train::report got until_published in a run of a trial, where the experiment is published and not the run: "
+        "leave it out");
   check_validation(options);
   const bool is_in_place = options.checkpoint_upload_mode == CheckpointUploadMode::no_upload;
   if (options.checkpoint_dir_name.empty() || is_in_place || assignment_.place.world_rank != 0) return;
@@ -185,6 +191,11 @@ void Session::check_validation(const ReportOptions& options) const {
   if (task && task->timeout && !(task->timeout->count() > 0))
     throw InvalidArgument(fmt::format("train::report got a validation with a timeout of {:g} s; it must be above 0",
                                       task->timeout->count()));
+  const std::optional<Resources>& resources = task ? task->resources : options.validate_resources;
+  if (const std::string fault = resources ? fault_of_resources(*resources) : ""; !fault.empty())
+    throw InvalidArgument("train::report got a validation with resources that cannot be: " + fault);
+  if (options.validate_resources && options.validate.name.empty())
+    throw InvalidArgument("train::report got validate_resources and no validate; with validation they are in its task");
   check_validation_config(task ? task->config : options.validate_config,
                           "train::report got a config of its validation");
 }
@@ -194,12 +205,22 @@ std::optional<WantedValidation> Session::wanted_validation(const ReportOptions& 
   if (!options.validate.name.empty())
     return WantedValidation{.function = options.validate.name,
                             .host_function = options.validate.host_function,
-                            .config = options.validate_config};
+                            .config = options.validate_config,
+                            .resources = options.validate_resources};
   const auto& task = options.validation.task();
   if (!task) return std::nullopt;
-  WantedValidation wanted{.config = task->config};
+  WantedValidation wanted{.config = task->config, .resources = task->resources};
   if (task->timeout) wanted.timeout_s = task->timeout->count();
   return wanted;
+}
+
+// Returns what is said of a part of a checkpoint. `directory`: the name that the checkpoint is to have.
+PartReport Session::part_report(CheckpointPart part, std::string directory, const ReportOptions& options) {
+  return {.part = std::move(part),
+          .waits = options.checkpoint_upload_mode != CheckpointUploadMode::async,
+          .directory = std::move(directory),
+          .validation = wanted_validation(options),
+          .until_published = options.until_published};
 }
 
 void Session::report(const Metrics& metrics, const ReportOptions& options) {
@@ -232,12 +253,7 @@ void Session::report(const Metrics& metrics, const Checkpoint& checkpoint, const
 void Session::report_ours(const Metrics& metrics, CheckpointDirectory& checkpoint, const ReportOptions& options) {
   worker::wait_for_space([&] { kept_states_.write(checkpoint.path()); });
   checkpoint::list_files(checkpoint.path());  // throws if the controller could not commit it
-  send(metrics,
-       {.part = CheckpointPart{.path = checkpoint.path().filename()},
-        .waits = options.checkpoint_upload_mode == CheckpointUploadMode::sync,
-        .directory = options.checkpoint_dir_name,
-        .validation = wanted_validation(options)},
-       &checkpoint);
+  send(metrics, part_report({.path = checkpoint.path().filename()}, options.checkpoint_dir_name, options), &checkpoint);
 }
 
 void Session::report_theirs(const Metrics& metrics, const fs::path& checkpoint, const ReportOptions& options) {
@@ -251,12 +267,8 @@ void Session::report_theirs(const Metrics& metrics, const fs::path& checkpoint, 
   if (is_async && assignment_.is_on_node) return report_copied_here(metrics, source, remove, options);
   if (is_async) {
     kept_states_.write(source);
-    return send(
-        metrics,
-        {.part = CheckpointPart{.kind = CheckpointPart::Kind::borrowed, .path = source, .remove_source = remove},
-         .waits = false,
-         .directory = options.checkpoint_dir_name,
-         .validation = wanted_validation(options)});
+    return send(metrics, part_report({.kind = CheckpointPart::Kind::borrowed, .path = source, .remove_source = remove},
+                                     options.checkpoint_dir_name, options));
   }
   CheckpointDirectory copy({});
   worker::wait_for_space([&] {
@@ -285,10 +297,8 @@ void Session::report_copied_here(const Metrics& metrics, const fs::path& source,
         if (remove) remove_source(source);
       },
       [copy] { copy->release(); });
-  send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::copying, .path = target.filename()},
-                 .waits = false,
-                 .directory = options.checkpoint_dir_name,
-                 .validation = wanted_validation(options)});
+  send(metrics, part_report({.kind = CheckpointPart::Kind::copying, .path = target.filename()},
+                            options.checkpoint_dir_name, options));
 }
 
 void Session::report_in_place(const Metrics& metrics, const fs::path& checkpoint, const ReportOptions& options) {
@@ -300,8 +310,7 @@ void Session::report_in_place(const Metrics& metrics, const fs::path& checkpoint
         inside.string(), options.checkpoint_dir_name));
   checkpoint::list_files(assignment_.run_directory / inside);
   kept_states_.write(assignment_.run_directory / inside);
-  send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::in_place, .path = inside},
-                 .validation = wanted_validation(options)});
+  send(metrics, part_report({.kind = CheckpointPart::Kind::in_place, .path = inside}, "", options));
 }
 
 void Session::report_by_function(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options) {
@@ -317,9 +326,7 @@ void Session::report_by_function(const Metrics& metrics, const Checkpoint& check
     return path_inside(root, result.path(), "checkpoint_upload_function has returned");
   };
   if (options.checkpoint_upload_mode == CheckpointUploadMode::sync) {
-    send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::in_place, .path = upload()},
-                   .directory = name,
-                   .validation = wanted_validation(options)});
+    send(metrics, part_report({.kind = CheckpointPart::Kind::in_place, .path = upload()}, name, options));
     if (remove) remove_source(checkpoint.path());
     return;
   }
@@ -327,10 +334,7 @@ void Session::report_by_function(const Metrics& metrics, const Checkpoint& check
     end.path = upload();
     if (remove) remove_source(checkpoint.path());
   });
-  send(metrics, {.part = CheckpointPart{.kind = CheckpointPart::Kind::promised},
-                 .waits = false,
-                 .directory = name,
-                 .validation = wanted_validation(options)});
+  send(metrics, part_report({.kind = CheckpointPart::Kind::promised}, name, options));
 }
 
 // Calls `finish`, which finishes the checkpoint of the next report, in another thread, then tells the controller.

@@ -65,6 +65,7 @@ class Session {
   void check_report(const Metrics& metrics, const ReportOptions& options) const;
   void check_validation(const ReportOptions& options) const;
   static std::optional<WantedValidation> wanted_validation(const ReportOptions& options);
+  static PartReport part_report(CheckpointPart part, std::string directory, const ReportOptions& options);
   void report_ours(const Metrics& metrics, CheckpointDirectory& checkpoint, const ReportOptions& options);
   void report_theirs(const Metrics& metrics, const std::filesystem::path& checkpoint, const ReportOptions& options);
   void report_copied_here(const Metrics& metrics, const std::filesystem::path& source, bool remove,

@@ -14,9 +14,10 @@ using State = Validation::State;
 
 bool is_finished(State state) { return state != State::waiting && state != State::running && state != State::pausing; }
 
-Resources needs_of(const ValidationConfig& config) {
+// Returns the resources of a validator and of the workers that it may start.
+Resources sum_of(const ValidationConfig& config, const Resources& own) {
   PlacementGroup group = config.workers;
-  group.bundles.push_back(config.resources);
+  group.bundles.push_back(own);
   return group.required_resources();
 }
 
@@ -29,7 +30,12 @@ Values merged(Values values, const Values& more) {
 
 }  // namespace
 
-Validations::Validations(const ValidationConfig& config) : config_(config), needs_(needs_of(config)) {}
+Validations::Validations(const ValidationConfig& config) : config_(config), needs_(sum_of(config, config.resources)) {}
+
+Resources Validations::needs_of(const Validation& validation) const {
+  const std::optional<Resources>& own = validation.wanted.resources;
+  return own ? sum_of(config_, *own) : needs_;
+}
 
 // ---- From a checkpoint's commit to its metrics
 
@@ -129,6 +135,7 @@ void Validations::finish(checkpoint::CheckpointId id, State state, Checkpoints& 
   if (state == State::validated) validation.error.clear();
   Metrics metrics = merged(validation.reported, validation.metrics);
   actions.push_back(ShowValidation{.checkpoint = directory,
+                                   .step = checkpoints.registry().get(id).step,
                                    .status = status_of(&validation),
                                    .metrics = metrics,
                                    .reported = validation.reported,
@@ -179,12 +186,13 @@ void Validations::start(resources::Cluster room, Checkpoints& checkpoints, Actio
     const std::int64_t running =
         std::ranges::count_if(recorded_.validations, [](const auto& entry) { return entry.second.has_worker; });
     if (config_.max_in_flight && running >= *config_.max_in_flight) return;
-    const std::string missing = room.may_change() ? "" : room.shortage(needs_);
+    const Resources needs = needs_of(validation);
+    const std::string missing = room.may_change() ? "" : room.shortage(needs);
     if (!missing.empty()) {  // never fits
       give_up(id, "it needs more than the machine has: " + missing, checkpoints, actions);
       continue;
     }
-    std::optional<resources::Place> place = room.acquire(needs_);
+    std::optional<resources::Place> place = room.acquire(needs);
     if (!place) return say_that_it_waits(id, room, checkpoints, actions);
     validation.state = State::running;
     validation.has_worker = true;
@@ -210,13 +218,16 @@ void Validations::start(resources::Cluster room, Checkpoints& checkpoints, Actio
   }
 }
 
-std::int64_t Validations::waiting_for_room() const {
-  const auto waiting_ones = std::ssize(waiting());
-  if (config_.order == ValidationOrder::newest_first) return std::min<std::int64_t>(waiting_ones, 1);
+std::vector<Resources> Validations::waiting_needs() const {
   const std::int64_t running =
       std::ranges::count_if(recorded_.validations, [](const auto& entry) { return entry.second.has_worker; });
-  return config_.max_in_flight ? std::clamp<std::int64_t>(*config_.max_in_flight - running, 0, waiting_ones)
-                               : waiting_ones;
+  std::vector<Resources> needs;
+  for (const checkpoint::CheckpointId id : waiting()) {
+    if (config_.order == ValidationOrder::newest_first && !needs.empty()) break;
+    if (config_.max_in_flight && running + std::ssize(needs) >= *config_.max_in_flight) break;
+    needs.push_back(needs_of(recorded_.validations.at(id)));
+  }
+  return needs;
 }
 
 // Prints once that a validation waits for resources. Silent while other validations run: then it just waits its turn.
@@ -252,7 +263,7 @@ void Validations::skip_older(checkpoint::CheckpointId id, Checkpoints& checkpoin
 
 void Validations::occupy(resources::Cluster& room) const {
   for (const auto& [id, validation] : recorded_.validations) {
-    if (validation.has_worker) room.occupy(needs_, validation.place);
+    if (validation.has_worker) room.occupy(needs_of(validation), validation.place);
   }
 }
 

@@ -80,10 +80,10 @@ class Validations {
   bool is_pausing(checkpoint::CheckpointId id) const;
   // Returns a text if validations of the run have ended and none has succeeded; else empty.
   std::string summary() const;
-  // Returns the resources of one validation.
+  // Returns the resources of a validation whose report does not say them.
   const Resources& needs() const { return needs_; }
-  // Returns how many wait for room.
-  std::int64_t waiting_for_room() const;
+  // Returns the resources of those that wait for room, in the order in which they will be started.
+  std::vector<Resources> waiting_needs() const;
   // Returns nullptr if none was requested.
   const Validation* find(checkpoint::CheckpointId id) const;
 
@@ -104,6 +104,7 @@ class Validations {
   void say_that_it_waits(checkpoint::CheckpointId id, const resources::Cluster& room, const Checkpoints& checkpoints,
                          Actions& actions);
   std::vector<checkpoint::CheckpointId> waiting() const;
+  Resources needs_of(const Validation& validation) const;
   void skip_older(checkpoint::CheckpointId id, Checkpoints& checkpoints, Actions& actions);
 
   ValidationConfig config_;

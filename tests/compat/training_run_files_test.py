@@ -1,5 +1,6 @@
 """Other programs read a training run's files: pandas, Python's json and sqlite3, TensorBoard."""
 
+import io
 import json
 import math
 import os
@@ -112,6 +113,70 @@ class TrainingRunFilesTest(unittest.TestCase):
             self.assertEqual([event.step for event in shown], [step for step, _ in points])
             for event, (_, value) in zip(shown, points):
                 self.assertAlmostEqual(event.value, value, delta=abs(value) * 1e-7)
+
+
+class ValidatedRunTest(unittest.TestCase):
+    """A finished run of which every third step was validated: the score is ten times the step, and the loss minus it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.storage = tempfile.TemporaryDirectory()
+        tool = os.path.join(os.environ["CADRE_BIN"], "training_run_tool")
+        subprocess.run([tool, cls.storage.name, tool], check=True, timeout=60)
+        cls.run_directory = pathlib.Path(cls.storage.name) / "run"
+        cls.rows = [json.loads(line) for line in (cls.run_directory / "result.json").read_text().splitlines()]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.storage.cleanup()
+
+    def cadre(self, *arguments, code=0):
+        """Returns what the command prints; with another exit code its error."""
+        done = subprocess.run([os.path.join(os.environ["CADRE_BIN"], "cadre"), *map(str, arguments)], text=True,
+                              capture_output=True, cwd=self.storage.name)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stderr if code else done.stdout
+
+    def test_what_was_found_is_in_the_rows_of_the_reports(self):
+        for step, row in enumerate(self.rows, 1):
+            self.assertEqual(row["training_iteration"], step)
+            self.assertAlmostEqual(row["loss"], 0.9**step)
+            self.assertEqual(row.get("validation"), {"score": 10 * step, "loss": -step} if step % 3 == 0 else None)
+        table = pandas.read_csv(self.run_directory / "progress.csv")
+        self.assertEqual(list(table["validation/score"].dropna().items()), [(2, 30), (5, 60), (8, 90), (11, 120)])
+        self.assertEqual(list(table["validation/loss"].dropna()), [-3, -6, -9, -12])
+        self.assertTrue((table["eval/words"] == 'a "b", c').all())
+
+    def test_tensorboard_shows_it_at_their_steps(self):
+        events = event_accumulator.EventAccumulator(str(self.run_directory), {event_accumulator.SCALARS: 0})
+        events.Reload()
+        for name, factor in (("score", 10), ("loss", -1)):
+            points = sorted((event.step, event.value) for event in events.Scalars(f"ray/tune/validation/{name}"))
+            self.assertEqual(points, [(step, factor * step) for step in (3, 6, 9, 12)])
+
+    def test_the_commands_find_it(self):
+        best = json.loads(self.cadre("best", "run", "--metric", "score", "--mode", "min", "--json"))
+        self.assertEqual([best["name"], best["value"], best["status"]], ["run", 90, "validated"])
+        path = self.cadre("best", "run", "--metric", "score", "--mode", "max", "--checkpoint").strip()
+        self.assertEqual((pathlib.Path(self.storage.name) / path / "state").read_text().split()[0], "12")
+        self.assertIn("score=120 (max)", self.cadre("best", "run", "--metric", "score", "--mode", "max"))
+        rows = pandas.read_csv(io.StringIO(self.cadre("export", "run", "--all")), dtype={"trial_id": str})
+        self.assertEqual(list(rows["trial_id"].unique()), ["run"])
+        self.assertEqual(list(rows["validation/score"].dropna()), [30, 60, 90, 120])
+        self.assertEqual(list(rows["loss"]), [row["loss"] for row in self.rows])
+        best = json.loads(self.cadre("export", "run", "--best", "--metric", "score", "--mode", "min", "--format", "jsonl"))
+        self.assertEqual([best["training_iteration"], best["validation"]["score"]], [3, 30])
+        self.assertEqual(self.cadre("plot", "run", "--metrics", "loss,score", "-o", "curves.svg"), "curves.svg\n")
+        picture = (pathlib.Path(self.storage.name) / "curves.svg").read_text()
+        self.assertIn("validation/score", picture)
+        self.assertIn("attempt 1", self.cadre("plot", "run", "-o", "-"))
+
+    def test_what_a_run_does_not_have_is_said(self):
+        self.assertIn("give --mode", self.cadre("best", "run", "--metric", "score", code=1))
+        self.assertIn("no kept checkpoint", self.cadre("best", "run", "--metric", "nothing", "--mode", "max", code=1))
+        self.assertIn("is a training run", self.cadre("best", "run", "--pareto", "loss:min,score:max", code=1))
+        self.assertIn("is a training run", self.cadre("plot", "run", "--pareto", "loss:min,score:max", code=1))
+        self.assertIn("nothing", self.cadre("plot", "run", "--metrics", "nothing", code=1))
 
 
 if __name__ == "__main__":

@@ -47,9 +47,11 @@ void learn(const Config& config) {
   }
 }
 
-Metrics validate(const Checkpoint&, const Config& config) {
+Metrics validate(const Checkpoint& checkpoint, const Config& config) {
   while (!fs::exists(config.get<std::string>("file"))) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  return {{"score", 1}};
+  std::int64_t step = 0;
+  std::ifstream(checkpoint.path() / "state") >> step;
+  return {{"score", 10 * step}, {"loss", -step}};
 }
 
 }  // namespace

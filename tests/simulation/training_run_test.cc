@@ -49,6 +49,8 @@ class World {
     if (has_nodes_ ? change_nodes() : see_other_resources()) return true;
     if (!forwards_.empty() && (workers_.empty() || all_wait() || random_() % 3 == 0)) {
       end_forward();
+    } else if (!publications_.empty() && (workers_.empty() || all_wait() || random_() % 3 == 0)) {
+      end_publication();
     } else if (is_any_validator_busy() && (workers_.empty() || all_wait() || random_() % 4 == 0)) {
       act(validators_.at(busy_validator()));
     } else if (!uploads_.empty() && (workers_.empty() || all_wait() || random_() % (hurried_ ? 1000 : 3) == 0)) {
@@ -92,6 +94,7 @@ class World {
   std::int64_t retries = 0;
   std::map<std::string, std::int64_t> retries_of = {};  // by kind
   std::int64_t failed_uploads = 0;
+  std::int64_t published = 0;  // reports that have waited for that
   std::int64_t resizes = 0;
   std::int64_t moves = 0;  // groups that have left nodes that drained
   std::int64_t nodes_lost = 0;
@@ -117,6 +120,7 @@ class World {
     bool has_timeout = false;
     bool silent = false;  // it has sent its last message, or was killed
     engine::NodeId node = 0;
+    double cpus = 1;
   };
 
   void begin() {
@@ -126,6 +130,7 @@ class World {
     validators_.clear();
     timers_.clear();
     uploads_.clear();
+    publications_.clear();
     told_.clear();
     resizes_ = false;
     ControllerStarted started;
@@ -211,7 +216,7 @@ class World {
     EXPECT_TRUE(ready_.contains(placed_on)) << "placed on node " << placed_on;
     std::map<engine::NodeId, double> used;
     for (const auto& [rank, worker] : workers_) ++used[node_of(rank)];
-    for (const auto& [id, validator] : validators_) ++used[validator.node];
+    for (const auto& [id, validator] : validators_) used[validator.node] += validator.cpus;
     for (const auto& [node, cpus] : used) EXPECT_LE(cpus, cpus_.at(node)) << "on node " << node;
   }
 
@@ -255,7 +260,7 @@ class World {
   }
 
   void act(Validator& validator) {
-    const auto [checkpoint, attempt, hangs, has_timeout, silent, node] = validator;
+    const auto [checkpoint, attempt, hangs, has_timeout, silent, node, cpus] = validator;
     if (silent || chance(failures_ * 5)) {
       validators_.erase(checkpoint);
       return handle(ValidatorEnded{checkpoint, attempt, {engine::Exit::Kind::signal, SIGKILL, {}}});
@@ -339,7 +344,9 @@ class World {
     if (validates_ && worker.step % 3 != 0) {
       said.validation.emplace(WantedValidation{.function = "validate"});
       if (random_() % 2 == 0) said.validation->timeout_s = 10;
+      if (random_() % 4 == 0) said.validation->resources = Resources{.cpus = 2};
     }
+    said.until_published = said.waits && random_() % 4 == 0;
     CheckpointPart& part = *said.part;
     if ((worker.step + run_->attempt()) % 4 == 0) {  // the same kind for all ranks
       part.kind = random_() % 2 == 0 ? Kind::promised : Kind::in_place;
@@ -391,6 +398,12 @@ class World {
       ASSERT_EQ(steps_.at(result.checkpoint), result.step);
     }
     handle(ResultForwarded{result.attempt, result.step != parent_ends_at});
+  }
+
+  void end_publication() {
+    const AwaitPublication wait = publications_.front();
+    publications_.erase(publications_.begin());
+    handle(ReportPublished{wait.attempt, wait.step});
   }
 
   void take(std::optional<Event> event) {
@@ -449,7 +462,8 @@ class World {
       const Validator started{.checkpoint = validator->id,
                               .attempt = validator->attempt,
                               .has_timeout = validator->wanted.timeout_s.has_value(),
-                              .node = validator->place.node};
+                              .node = validator->place.node,
+                              .cpus = validator->wanted.resources.value_or(Resources()).cpus};
       ASSERT_TRUE(validators_.emplace(validator->id, started).second) << "two validators of one checkpoint";
       ASSERT_LE(std::ssize(validators_), options_.validation.max_in_flight.value_or(1000));
       if (has_nodes_) return check_node(validator->place.node);
@@ -488,6 +502,8 @@ class World {
       if (run_->is_present(answer->attempt) || run_->status() == RunStatus::resizing) {
         for (const ForwardResult& result : forwards_)
           ASSERT_NE(result.attempt, answer->attempt) << "answered too early";
+        for (const AwaitPublication& wait : publications_)
+          ASSERT_TRUE(wait.attempt != answer->attempt || answer->stop) << "answered before it was published";
         told_ = answer->checkpoint;
         for (const PendingCheckpoint& pending : run_->checkpoints().pending())
           ASSERT_TRUE(!last_waits_ || pending.step > last_step_) << "report() returned before the commit";
@@ -523,6 +539,12 @@ class World {
     } else if (const auto* forward = std::get_if<ForwardResult>(&action)) {
       ASSERT_TRUE(has_parent_);
       forwards_.push_back(*forward);
+    } else if (const auto* wait = std::get_if<AwaitPublication>(&action)) {
+      ASSERT_EQ(wait->step, last_step_);
+      for (const PendingCheckpoint& pending : run_->checkpoints().pending())
+        ASSERT_GT(pending.step, wait->step) << "published before the commit";
+      publications_.push_back(*wait);
+      ++published;
     } else if (const auto* decision = std::get_if<RecordDecision>(&action)) {
       if (decision->kind == DecisionKind::resize) {
         resizes_ = true;
@@ -577,6 +599,7 @@ class World {
   std::string started_from_;                   // the checkpoint that the current group started from
   std::map<std::string, std::int64_t> steps_;  // by directory, of all checkpoints that ever existed
   std::vector<std::int64_t> shown_;
+  std::vector<AwaitPublication> publications_;
   std::vector<ForwardResult> forwards_;  // results that the parent has not taken yet
   std::vector<std::int64_t> forwarded_;
 };
@@ -632,6 +655,7 @@ TEST(TrainingRunSimulation, WithoutFailuresEveryReportIsShownOnce) {
   std::int64_t resizes = 0;
   std::int64_t moves = 0;
   std::size_t validations = 0;
+  std::int64_t published = 0;
   in_many_worlds(0, 0, Parent::sometimes, [&](World& world, std::mt19937_64&) {
     world.run_to_the_end();
     expect_whole(world);
@@ -640,10 +664,12 @@ TEST(TrainingRunSimulation, WithoutFailuresEveryReportIsShownOnce) {
     resizes += world.resizes;
     moves += world.moves;
     validations += world.validations().size();
+    published += world.published;
   });
   EXPECT_GT(resizes, 0);
   EXPECT_GT(moves, 0);
   EXPECT_GT(validations, 0u);
+  EXPECT_GT(published, 0);
 }
 
 TEST(TrainingRunSimulation, WhateverFailsItGoesOnFromItsLastCheckpoint) {

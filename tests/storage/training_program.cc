@@ -35,6 +35,28 @@ Metrics adds_up_again(const Checkpoint& checkpoint) {
   return {{"is_right", sum == step * (step + 1) / 2}, {"validated_step", step}};
 }
 
+// Writes the step of each report that has returned into the file "witness" of its config, until it is killed.
+void tells_what_is_published(const Config& config) {
+  const fs::path witness = config.get<std::string>("witness");
+  std::int64_t step = 0;
+  if (const auto checkpoint = train::get_checkpoint()) std::ifstream(checkpoint->path() / "step") >> step;
+  for (;;) {
+    ++step;
+    const auto write = [&](const fs::path& directory) { std::ofstream(directory / "step") << step; };
+    train::report({{"step", step}}, write, {.until_published = true});
+    std::ofstream(witness.string() + ".new") << step;
+    fs::rename(witness.string() + ".new", witness);
+  }
+}
+
+train::Trainer make_witness(const fs::path& run, const fs::path& witness) {
+  const PublishConfig publish{.interval = std::chrono::hours(1)};
+  if (train::Trainer::can_restore(run)) return train::Trainer::restore(run, {.publish_config = publish});
+  return {fn<tells_what_is_published>,
+          {.train_loop_config = {{"witness", witness.string()}},
+           .run_config = {.name = run.filename(), .storage_path = run.parent_path(), .publish_config = publish}}};
+}
+
 train::Trainer make_trainer(const fs::path& run) {
   const PublishConfig publish{.interval = std::chrono::milliseconds(50)};
   if (train::Trainer::can_restore(run)) return train::Trainer::restore(run, {.publish_config = publish});
@@ -50,13 +72,16 @@ train::Trainer make_trainer(const fs::path& run) {
 
 }  // namespace
 
-std::vector<std::string> training_arguments(const std::string& run) { return {kOption, run}; }
+std::vector<std::string> training_arguments(const std::string& run, const fs::path& witness) {
+  if (witness.empty()) return {kOption, run};
+  return {kOption, run, witness};
+}
 
 void run_if_training(int argc, char** argv) {
   if (argc < 3 || std::string(argv[1]) != kOption) return;
   try {
     cadre::init(argc, argv, {.num_cpus = 3});
-    make_trainer(argv[2]).fit();
+    (argc > 3 ? make_witness(argv[2], argv[3]) : make_trainer(argv[2])).fit();
     std::exit(0);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

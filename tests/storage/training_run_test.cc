@@ -35,8 +35,8 @@ class PublishedRun : public testing::TestWithParam<const char*> {
     if (std::string_view(GetParam()) == "s3") server_.emplace();
     uri_ = server_ ? server_->uri("folder/run") : "file://" + (directory_ / "folder/run").string();
   }
-  std::unique_ptr<ControllerProcess> start() {
-    return std::make_unique<ControllerProcess>(training_arguments(uri_),
+  std::unique_ptr<ControllerProcess> start(const fs::path& witness = {}) {
+    return std::make_unique<ControllerProcess>(training_arguments(uri_, witness),
                                                std::vector<std::string>{"HOME=" + (directory_ / "home").string()},
                                                directory_ / "said");
   }
@@ -112,6 +112,31 @@ TEST_P(PublishedRun, GoesOnFromThereWhenTheLocalDiskIsLost) {
   std::vector<std::int64_t> expected;
   for (step = kValidationInterval; step <= kTrainingSteps; step += kValidationInterval) expected.push_back(step);
   EXPECT_EQ(validated, expected) << "each once";
+}
+
+TEST_P(PublishedRun, AReportThatHasWaitedUntilItIsPublishedSurvivesTheLossOfTheLocalDisk) {
+  const fs::path witness = directory_ / "witness";
+  const auto last = [&] {
+    std::int64_t step = 0;
+    std::ifstream(witness) >> step;
+    return step;
+  };
+  for (std::int64_t reports = 3; reports <= 9; reports += 3) {
+    auto run = start(witness);
+    for (const auto until = std::chrono::steady_clock::now() + kPatience; last() < reports;) {
+      ASSERT_FALSE(run->has_ended()) << said();
+      ASSERT_LT(std::chrono::steady_clock::now(), until) << said();
+      std::this_thread::sleep_for(1ms);
+    }
+    run->kill(SIGKILL);
+    run.reset();
+    fs::remove_all(directory_ / "home");
+    const train::Result published = train::Result::from_directory(uri_);
+    EXPECT_GE(published.metrics.get<std::int64_t>("step"), last());
+    std::int64_t step = 0;
+    std::ifstream(published.checkpoint.value().as_directory().path() / "step") >> step;
+    EXPECT_GE(step, last());
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <future>
+#include <map>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -18,6 +19,7 @@
 #include "base/json.h"
 #include "cadre/train_callback.h"
 #include "scenario.h"
+#include "support/event_file.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
 #include "training.h"
@@ -160,6 +162,33 @@ TEST(Validation, ItsMetricsAreTheCheckpointsAndRankIt) {
   EXPECT_EQ(best.validation_metrics, (Metrics{{"accuracy", 0.9}, {"loss", -1.0}, {"scale", 3}}));
   EXPECT_EQ(read_step(result.get_best_checkpoint(maximize("accuracy"))), 2);
   EXPECT_EQ(result.metrics.get<double>("loss"), 0.25) << "the history is what was reported";
+  EXPECT_EQ(result.metrics.get<double>("validation/accuracy"), result.validation_history[3].get<double>("accuracy"));
+}
+
+TEST(Validation, WhatItFindsIsInTheRowsOfReportsAndAtTheirStepsInTensorBoard) {
+  const TemporaryDirectory storage;
+  train::TrainerOptions options = options_with(storage.path(), fn<measures>, 4);
+  options.run_config.checkpoint_config = {.num_to_keep = 1, .checkpoint_score_attribute = maximize("accuracy")};
+  const train::Result result = run(options);
+  std::istringstream lines(content_of(result.path / "result.json"));
+  std::size_t report = 0;
+  for (std::string line; std::getline(lines, line); ++report) {
+    const Metrics row(base::parse_json(line, "result.json").dict());
+    EXPECT_EQ(row.get<std::int64_t>("step"), report + 1);
+    EXPECT_EQ(row.get<double>("loss"), result.metrics_history.at(report).get<double>("loss"));
+    EXPECT_EQ(Metrics(row.at("validation").dict()), result.validation_history.at(report)) << line;
+  }
+  EXPECT_EQ(report, 4);
+  EXPECT_THAT(content_of(result.path / "progress.csv"), HasSubstr("validation/accuracy"));
+  std::map<std::int64_t, float> points;
+  for (const fs::directory_entry& file : fs::directory_iterator(result.path)) {
+    if (!file.path().filename().string().starts_with("events.out.tfevents.")) continue;
+    for (const auto& value : test_support::event_values(content_of(file.path())))
+      if (value.tag == "ray/tune/validation/accuracy") points[value.step] = value.scalar;
+  }
+  ASSERT_EQ(points.size(), 4);
+  for (const auto& [step, accuracy] : points)
+    EXPECT_FLOAT_EQ(accuracy, result.validation_history.at(static_cast<std::size_t>(step - 1)).get<float>("accuracy"));
 }
 
 // Reports in every form: without a validation, with a task, with a function, and by the defaults of the run.
@@ -182,6 +211,26 @@ TEST(Validation, AReportSaysWhetherAndHow) {
   for (const train::ReportedCheckpoint& one : result.best_checkpoints)
     scales.push_back(one.metrics.get<std::int64_t>("scale", 0));
   EXPECT_THAT(scales, ElementsAre(0, 7, 8, 2));
+}
+
+// Reports one that needs more than there is beside the run's workers, and one that needs nothing.
+void reports_with_resources(const Config&) {
+  train::report({{"step", 1}}, writes(1), {.validation = train::ValidationTask{.resources = Resources{.cpus = 2}}});
+  train::report({{"step", 2}}, writes(2), {.validate = fn<measures>, .validate_resources = Resources{.cpus = 0}});
+  for (const Resources& wrong : {Resources{.cpus = -1}, Resources{.custom = {{"", 1.0}}}}) {
+    EXPECT_THROW(train::report({}, writes(3), {.validation = train::ValidationTask{.resources = wrong}}),
+                 InvalidArgument);
+    EXPECT_THROW(train::report({}, writes(3), {.validate = fn<measures>, .validate_resources = wrong}),
+                 InvalidArgument);
+  }
+  EXPECT_THROW(train::report({}, writes(3), {.validation = true, .validate_resources = Resources()}), InvalidArgument);
+}
+
+TEST(Validation, AReportSaysItsResources) {
+  const TemporaryDirectory storage;
+  train::TrainerOptions options = options_with(storage.path(), fn<measures>, 0);
+  const train::Result result = train::Trainer(fn<reports_with_resources>, options).fit();
+  EXPECT_THAT(statuses(result), ElementsAre(Status::validated, Status::validated));
 }
 
 TEST(Validation, TrainingGoesOnMeanwhile) {
@@ -530,6 +579,8 @@ TEST_P(InterruptedValidation, IsResumedAndEachIsFinishedOnce) {
     EXPECT_TRUE(logged.insert(entry.get<std::string>("checkpoint")).second) << "twice";
   }
   EXPECT_EQ(logged.size(), 4u);
+  std::istringstream rows(content_of(result.path / "result.json"));
+  for (std::string row; std::getline(rows, row);) EXPECT_THAT(row, HasSubstr("\"validation\": {")) << "of each";
   if (after_training) {
     EXPECT_EQ(content_of(result.path / "trained"), "yes\nyes\n") << "nobody trains again";
   }

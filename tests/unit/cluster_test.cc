@@ -75,6 +75,16 @@ TEST(Cluster, AWorkerOnANodeThatDrainsIsCounted) {
   EXPECT_EQ(cluster.usage(), "1/2 CPUs, 1/2 GPUs");
 }
 
+TEST(Cluster, WhatIsThereAlreadyIsCountedAlsoWhereThereIsNoRoomForIt) {
+  Cluster cluster = cluster_of({{.cpus = 3, .gpus = 1}});  // it had more
+  for (int workers = 0; workers < 2; ++workers) cluster.occupy({.cpus = 2, .gpus = 0.75}, {0, {0}});
+  EXPECT_EQ(cluster.usage(), "4/3 CPUs, 1.5/1 GPUs");
+  EXPECT_FALSE(cluster.is_free({.cpus = 1}));
+  EXPECT_FALSE(cluster.is_free({.cpus = 0, .gpus = 0.25}));
+  cluster.release({.cpus = 2, .gpus = 0.75}, {0, {0}});
+  EXPECT_TRUE(cluster.is_free({.cpus = 1, .gpus = 0.25}));
+}
+
 TEST(Cluster, PackUsesOneNodeWhereItCanAndTheFewestElse) {
   Cluster cluster = cluster_of({{.cpus = 2}, {.cpus = 4}, {.cpus = 3}});
   const std::vector<Resources> two(2, {.cpus = 1});

@@ -1,12 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "base/directory.h"
 #include "base/file.h"
+#include "loggers/amendments.h"
 #include "loggers/flat_row.h"
 #include "loggers/progress_csv.h"
 #include "loggers/result_log.h"
@@ -213,6 +215,82 @@ TEST(ResultLog, OnlyTheFilesThatAreWantedAreThere) {
     EXPECT_THAT(base::list_directory(directory.path()),
                 ::testing::UnorderedElementsAre("params.json", "error.txt", name));
   }
+}
+
+// ---- Values that come after their result
+
+TEST(Amended, ADictionaryGetsTheEntriesOfBothAndAnotherValueStays) {
+  const Dict more{{"validation", {{"accuracy", 0.5}, {"loss", 2}}}};
+  const auto with = [&](const Dict& row) { return to_json(amended(row, more)); };
+  EXPECT_EQ(with({{"loss", 1}}), R"({"loss": 1, "validation": {"accuracy": 0.5, "loss": 2}})");
+  EXPECT_EQ(with({{"validation", {{"loss", 3}, {"f1", 4}}}}),
+            R"({"validation": {"loss": 2, "f1": 4, "accuracy": 0.5}})");
+  EXPECT_EQ(with({{"validation", true}}), R"({"validation": true, "validation/accuracy": 0.5, "validation/loss": 2})");
+}
+
+TEST(Amended, LinesAreChangedByTheirNumberAndOthersStayAsTheyAre) {
+  const std::string lines = "{\"a\": 1.50}\n{\"a\": NaN}\n{\"a\": 3}\n";
+  EXPECT_EQ(amended_lines(lines, {}), lines);
+  EXPECT_EQ(amended_lines(lines, {{0, {{"b", 1}}}}), "{\"a\": 1.5, \"b\": 1}\n{\"a\": NaN}\n{\"a\": 3}\n");
+  EXPECT_EQ(amended_lines(lines, {{1, {{"b", 1}}}, {2, {{"b", 2}}}, {3, {{"b", 3}}}}),
+            "{\"a\": 1.50}\n{\"a\": NaN, \"b\": 1}\n{\"a\": 3, \"b\": 2}\n");
+}
+
+TEST(ResultLog, ValuesThatComeLaterAreInTheRowOfTheirResultAndAtItsStep) {
+  const TemporaryDirectory directory;
+  ResultLog files(directory.path());
+  files.add({{"loss", 3}, {"text", "two\nlines, \"quoted\""}, {"training_iteration", 1}}, {{"lr", 0.1}}, 1000);
+  files.flush();
+  files.add({{"loss", 2}, {"training_iteration", 2}}, {}, 1001);
+  files.amend(0, {{"validation", {{"accuracy", 0.5}}}}, {{"training_iteration", 1}}, 1002);
+  files.amend(0, {{"validation", {{"f1", 0.25}}}}, {{"training_iteration", 1}}, 1003);
+  files.flush();
+  files.add({{"loss", 1}, {"training_iteration", 3}}, {}, 1004);
+  files.flush();
+  EXPECT_EQ(content_of(directory / "result.json"),
+            R"({"loss": 3, "text": "two\nlines, \"quoted\"", "training_iteration": 1, "config": {"lr": 0.1}, )"
+            R"("validation": {"accuracy": 0.5, "f1": 0.25}})"
+            "\n"
+            R"({"loss": 2, "training_iteration": 2, "config": {}})"
+            "\n"
+            R"({"loss": 1, "training_iteration": 3, "config": {}})"
+            "\n");
+  EXPECT_EQ(content_of(directory / "progress.csv"),
+            "loss,text,training_iteration,validation/accuracy,validation/f1\n"
+            "3,\"two\nlines, \"\"quoted\"\"\",1,0.5,0.25\n2,,2,,\n1,,3,,\n");
+  std::vector<std::pair<std::int64_t, double>> points;
+  for (const auto& value : test_support::event_values(content_of(directory / "events.out.tfevents.1000.localhost")))
+    if (value.tag == "ray/tune/validation/accuracy") points.emplace_back(value.step, value.wall_time);
+  EXPECT_THAT(points, ::testing::ElementsAre(std::pair(1, 1002.0)));
+}
+
+TEST(ResultLog, LargeFilesAreNotWrittenAnewForEachValueThatComesLater) {
+  const TemporaryDirectory directory;
+  ResultLog files(directory.path(), {.tensorboard = false});
+  const std::size_t rows = 2 * ResultLog::kSmallFile / 1000;
+  for (std::size_t i = 0; i < rows; ++i) files.add({{"text", std::string(1000, 'x')}}, {}, 1000);
+  files.flush();
+  const auto times = [&](const std::string& name) {
+    const std::string content = content_of(directory / name);
+    std::size_t count = 0;
+    for (std::size_t at = content.find("0.123"); at != content.npos; at = content.find("0.123", at + 1)) ++count;
+    return count;
+  };
+  const auto amend = [&](std::size_t number) {
+    files.amend(number, {{"validation", {{"accuracy", 0.123}}}}, {}, 1001);
+    files.flush();
+  };
+  for (std::size_t i = 0; i < 4; ++i) amend(i);
+  EXPECT_EQ(times("result.json"), 1) << "the first one, as by then the file was never written anew";
+  EXPECT_EQ(times("progress.csv"), 1);
+  for (std::size_t i = 0; i < rows / 4; ++i) files.add({{"text", std::string(1000, 'x')}}, {}, 1000);
+  files.flush();
+  EXPECT_EQ(times("result.json"), 4) << "the file has grown";
+  EXPECT_EQ(times("progress.csv"), 4);
+  amend(rows);
+  files.complete();
+  EXPECT_EQ(times("result.json"), 5);
+  EXPECT_EQ(times("progress.csv"), 5);
 }
 
 }  // namespace

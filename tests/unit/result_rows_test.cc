@@ -101,5 +101,18 @@ TEST(ResultRows, ACheckpointThatAFunctionIsStillToNameHasNoNameInItsRow) {
   EXPECT_TRUE(subject.report(1002, 1, {}, promised)->back().second.is_null());
 }
 
+TEST(ResultRows, WhatAValidationFindsBelongsToTheRowOfItsReport) {
+  ShowValidation validation{.step = 7, .reported = {{"loss", 1}}, .validated = {{"loss", 2}}};
+  const auto more = amendment_of(validation);
+  ASSERT_TRUE(more);
+  EXPECT_EQ(more->number, 6);
+  EXPECT_EQ(to_json(more->values), R"({"validation": {"loss": 2}})");
+  EXPECT_EQ(to_json(more->row), R"({"training_iteration": 7})");
+  validation.reported = {{"timesteps_total", 700}, {"training_iteration", 70}};
+  EXPECT_EQ(to_json(amendment_of(validation)->row), R"({"timesteps_total": 700, "training_iteration": 70})");
+  validation.validated = {};
+  EXPECT_FALSE(amendment_of(validation)) << "it has failed";
+}
+
 }  // namespace
 }  // namespace cadre::train

@@ -56,6 +56,7 @@ class Driver {
       event.checkpoint.parts = {{.path = ".reporting_" + std::to_string(step)}};
       event.checkpoint.upload = upload;
       event.checkpoint.validation = validation;
+      event.checkpoint.until_published = until_published;
     }
     return feed(event);
   }
@@ -97,6 +98,7 @@ class Driver {
   std::vector<std::string> decided;                 // at the start
   Actions actions;                                  // of the last event
   std::optional<WantedValidation> validation = {};  // of reported checkpoints
+  bool until_published = false;                     // so are they
   const Run& run() const { return run_; }
 
  private:
@@ -618,6 +620,47 @@ TEST(TrainRun, AParentCanEndTheRunWithItsReply) {
   EXPECT_TRUE(driver.run().finished());
 }
 
+// ---- Reports that wait until they are published
+
+TEST(TrainRun, AReportThatAsksForItIsAnsweredWhenItIsPublished) {
+  Driver driver(workers(1));
+  driver.until_published = true;
+  driver.began();
+  driver.report(1, true);
+  EXPECT_THAT(driver.committed(), ElementsAre("checkpoint_000000"));
+  ASSERT_THAT(driver.all<AwaitPublication>(), SizeIs(1));
+  EXPECT_THAT(driver.all<AnswerGroup>(), IsEmpty());
+  driver.feed(ReportPublished{1, 0});
+  EXPECT_THAT(driver.all<AnswerGroup>(), IsEmpty()) << "it was another one";
+  driver.feed(ReportPublished{1, 1});
+  EXPECT_FALSE(driver.all<AnswerGroup>().at(0)->stop);
+  driver.until_published = false;
+  driver.report(2, true);
+  EXPECT_THAT(driver.all<AnswerGroup>(), SizeIs(1));
+}
+
+TEST(TrainRun, AnInterruptDoesNotWaitUntilAReportIsPublished) {
+  Driver driver(workers(1));
+  driver.until_published = true;
+  driver.began();
+  driver.report(1, true);
+  EXPECT_THAT(driver.feed(RunInterrupted{}), ElementsAre("stop"));
+  EXPECT_TRUE(driver.all<AnswerGroup>().at(0)->stop);
+  driver.feed(ReportPublished{1, 1});
+  EXPECT_THAT(driver.all<AnswerGroup>(), IsEmpty());
+}
+
+TEST(TrainRun, AGroupThatFailsMeanwhileDoesNotWaitEither) {
+  Driver driver(with_failures(2, 1));
+  driver.until_published = true;
+  driver.began();
+  driver.report(1, true);
+  driver.ended(0, kKilled);
+  EXPECT_TRUE(driver.all<AnswerGroup>().at(0)->stop);
+  driver.feed(ReportPublished{1, 1});
+  EXPECT_THAT(driver.all<AnswerGroup>(), IsEmpty());
+}
+
 // ---- Validations
 
 TrainerOptions with_validation() {
@@ -651,6 +694,18 @@ TEST(TrainRun, AValidationWithoutRoomWaitsUntilTheRunHasTrained) {
   EXPECT_FALSE(driver.run().finished()) << "the validator's process has not ended";
   driver.feed(ValidatorEnded{1, 1, kClean});
   EXPECT_TRUE(driver.run().finished());
+}
+
+TEST(TrainRun, AValidationHasTheResourcesThatItsReportSays) {
+  Driver driver(with_validation(), 3);
+  driver.began();
+  driver.validation = WantedValidation{.resources = Resources{.cpus = 2}};
+  EXPECT_THAT(driver.report(1, true), IsEmpty()) << "one CPU is free";
+  EXPECT_THAT(driver.run().lack_of_validations(), HasSubstr("they need 2 CPUs"));
+  EXPECT_EQ(driver.run().demand().back(), (engine::Demand{{.cpus = 2}, 1}));
+  driver.return_all();
+  ASSERT_THAT(driver.all<StartValidator>(), SizeIs(1));
+  EXPECT_EQ(driver.all<StartValidator>()[0]->wanted.resources->cpus, 2);
 }
 
 TEST(TrainRun, AValidationThatFailsIsTriedAgainAndNeverFailsTheRun) {

@@ -4,10 +4,11 @@
 /// every rank, and after each step the same as without it, bit for bit.
 ///
 ///     auto model = train::prepare_model(Net());
-///     auto optimizer = train::prepare_optimizer<torch::optim::AdamW>(model.parameters(),
-///     torch::optim::AdamWOptions(0.01)); if (const auto checkpoint = train::get_checkpoint())
-///     optimizer.load_shards(checkpoint->path()); … train::report(metrics, [&](const std::filesystem::path& directory)
-///     { optimizer.save_shard(directory); });
+///     const torch::optim::AdamWOptions options(0.01);
+///     auto optimizer = train::prepare_optimizer<torch::optim::AdamW>(model.parameters(), options);
+///     if (const auto checkpoint = train::get_checkpoint()) optimizer.load_shards(checkpoint->path());
+///     …
+///     train::report(metrics, [&](const fs::path& directory) { optimizer.save_shard(directory); });
 ///
 /// Source: "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", Rajbhandari et al., stage 1; as
 /// torch.distributed.optim.ZeroRedundancyOptimizer.

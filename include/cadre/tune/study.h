@@ -22,8 +22,9 @@ struct Suggestion {
 
 /// Suggests configs and learns from what the program observes with them:
 ///
-///     tune::Study study({{"lr", tune::loguniform(1e-5, 1)}}, {.metric = tune::minimize("loss"), .searcher =
-///     tune::TPE{}}); for (int i = 0; i < 100; ++i) {
+///     tune::Study study({{"lr", tune::loguniform(1e-5, 1)}},
+///                       {.metric = tune::minimize("loss"), .searcher = tune::TPE{}});
+///     for (int i = 0; i < 100; ++i) {
 ///       const auto [trial, config] = *study.suggest();
 ///       study.observe(trial, {{"loss", train(config)}});
 ///     }

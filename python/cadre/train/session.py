@@ -12,22 +12,24 @@ from cadre.tune.checkpoint import Checkpoint
 
 def report(metrics, checkpoint=None, checkpoint_dir_name=None, checkpoint_upload_mode=CheckpointUploadMode.SYNC,
            delete_local_checkpoint_after_upload=None, checkpoint_upload_fn=None, validation=False, *, validate_fn=None,
-           validate_config=None):
+           validate_config=None, until_published=False):
     """Reports one result. Every rank calls it equally often: it returns when all have, and the result is recorded. The
     metrics are those of rank 0. Any ranks may have a checkpoint; their files become one directory.
 
     checkpoint: a Checkpoint, whose directory is copied, or a function of a directory that writes one there.
     checkpoint_upload_fn(checkpoint, name): stores it instead, and returns it. validation: True or a
     ValidationTaskConfig validates it beside training, with the trainer's ValidationConfig; validate_fn(checkpoint,
-    validate_config) is one for this checkpoint. If the run is to stop, raises StopTrial, which is no Exception.
+    validate_config) is one for this checkpoint. until_published: return when the checkpoint is where the run is
+    published, so that it survives the loss of this machine. If the run is to stop, raises StopTrial, which is no Exception.
     """
     if validation and checkpoint is None:
         raise ValueError("report: validation is for a report with a checkpoint")
     if validate_config is not None and validate_fn is None:
         raise ValueError("report: validate_config is for validate_fn")
-    task, timeout = None, None
+    task, timeout, resources = None, None, None
     if isinstance(validation, ValidationTaskConfig):
         task, timeout = _values.encode_inline(dict(validation.fn_kwargs or {})), validation.timeout_s
+        resources = validation._resources()
     elif validation:
         task = {}
     upload = None
@@ -41,8 +43,8 @@ def report(metrics, checkpoint=None, checkpoint_dir_name=None, checkpoint_upload
     _core.train.report(
         metrics, checkpoint.path if isinstance(checkpoint, Checkpoint) else None, checkpoint if is_writer else None,
         checkpoint_upload_mode.value, delete_local_checkpoint_after_upload, checkpoint_dir_name or "", upload, task, timeout,
-        None if validate_fn is None or checkpoint is None else inline_validator(validate_fn),
-        _values.encode_inline(dict(validate_config or {})))
+        resources, None if validate_fn is None or checkpoint is None else inline_validator(validate_fn),
+        _values.encode_inline(dict(validate_config or {})), until_published)
 
 
 def get_checkpoint():

@@ -1,12 +1,11 @@
 """Training runs."""
 
 import inspect
-import json
 import os
 import sys
 
 from cadre import _core, _driver, _functions, _notebook, _runs, _table, _values
-from cadre.train.config import DataConfig, ReportedCheckpointStatus, RunConfig, ScalingConfig
+from cadre.train.config import DataConfig, RunConfig, ScalingConfig
 from cadre.train.session import reported_checkpoint
 from cadre.train.validation import makes_trainer, stored_workers
 from cadre.tune.checkpoint import Checkpoint
@@ -74,7 +73,7 @@ class Result:
 
     def __init__(self, found):
         kept = [reported_checkpoint(one) for one in found["best_checkpoints"]]
-        self._history = _with_validations(found["history"], kept)
+        self._history = [reported | validated for reported, validated in found["history"]]
         self.metrics = self._history[-1] or None if self._history else None  # with the metrics of its validation
         self.checkpoint = None if found["checkpoint"] is None else Checkpoint(found["checkpoint"])
         self.best_checkpoints = [(one.checkpoint, one.metrics) for one in kept]
@@ -106,25 +105,6 @@ class Result:
 
     def __repr__(self):
         return f"Result(metrics={self.metrics}, checkpoint={self.checkpoint}, path={self.path!r})"
-
-
-def _with_validations(history, checkpoints):
-    """Returns the metrics of all reports, those of validated checkpoints with what the validation has added."""
-    history = list(history)
-    for one in checkpoints:
-        number = _report_of(one.checkpoint) if one.status == ReportedCheckpointStatus.VALIDATED else None
-        if number is not None and 1 <= number <= len(history):
-            history[number - 1] = one.metrics
-    return history
-
-
-def _report_of(checkpoint):
-    """Returns the number of the report that a checkpoint belongs to, from 1; None where its files are not on this disk."""
-    try:
-        with open(os.path.join(checkpoint.path, ".metadata.json"), encoding="utf-8") as file:
-            return json.load(file).get("training_iteration")
-    except FileNotFoundError:
-        return None
 
 
 class DataParallelTrainer:

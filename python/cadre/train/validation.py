@@ -13,14 +13,26 @@ from cadre.tune.trainable import _stored_bundle
 
 @dataclass
 class ValidationTaskConfig:
-    """Arguments of one validation."""
+    """Arguments of one validation, and resources where they differ from those of the ValidationConfig."""
 
     fn_kwargs: Optional[Dict[str, Any]] = None  # further arguments of the function
     timeout_s: Optional[float] = None  # default: none
+    ray_remote_kwargs: Optional[Dict[str, Any]] = None  # num_cpus, num_gpus, resources, accelerator_type, label_selector
 
     def __post_init__(self):
         if self.timeout_s is not None and not self.timeout_s > 0:
             raise ValueError(f"ValidationTaskConfig: timeout_s is {self.timeout_s}; it must be above 0")
+        self._resources()
+
+    def _resources(self):
+        """Returns the stored form of the resources; None: those of the ValidationConfig."""
+        if self.ray_remote_kwargs is None:
+            return None
+        others = dict(self.ray_remote_kwargs)
+        resources = _take_resources(others, 1)
+        if others:
+            raise ValueError(f"ValidationTaskConfig: ray_remote_kwargs has {', '.join(others)}; known are {_RESOURCES}")
+        return resources
 
 
 @dataclass
@@ -39,19 +51,30 @@ class ValidationConfig:
         """Returns the stored form. workers: bundles for the workers of a trainer in the function, for which it waits
         without a CPU of its own unless num_cpus says otherwise."""
         others = dict(self.ray_remote_kwargs or {})
-        resources = {"CPU": others.pop("num_cpus", 0 if workers else 1), "GPU": others.pop("num_gpus", 0),
-                     **others.pop("resources", {})}
+        resources = _take_resources(others, 0 if workers else 1)
+        if self.task_config.ray_remote_kwargs is not None:
+            resources = self.task_config._resources()
         stored = {"function": stored_validator(self.fn), "config": _values.encode(dict(self.task_config.fn_kwargs or {})),
-                  "resources": _stored_bundle(resources), "timeout": self.task_config.timeout_s, **stored_workers(workers)}
-        for theirs, ours in (("accelerator_type", "accelerator_type"), ("label_selector", "labels")):
-            if others.get(theirs):
-                stored["resources"][ours] = others.pop(theirs)
+                  "resources": resources, "timeout": self.task_config.timeout_s, **stored_workers(workers)}
         if "max_retries" in others:
             stored["max_retries"] = others.pop("max_retries")
         if others:
-            raise ValueError(f"ValidationConfig: ray_remote_kwargs has {', '.join(others)}; known are num_cpus, num_gpus, "
-                             "resources, accelerator_type, label_selector and max_retries")
+            raise ValueError(f"ValidationConfig: ray_remote_kwargs has {', '.join(others)}; known are {_RESOURCES} and "
+                             "max_retries")
         return stored
+
+
+_RESOURCES = "num_cpus, num_gpus, resources, accelerator_type, label_selector"
+
+
+def _take_resources(options, cpus):
+    """Removes the resources from options of Ray's remote(); returns their stored form. cpus: where num_cpus is not said."""
+    bundle = _stored_bundle({"CPU": options.pop("num_cpus", cpus), "GPU": options.pop("num_gpus", 0),
+                             **options.pop("resources", {})})
+    for theirs, ours in (("accelerator_type", "accelerator_type"), ("label_selector", "labels")):
+        if options.get(theirs):
+            bundle[ours] = options.pop(theirs)
+    return bundle
 
 
 def stored_workers(bundles):

@@ -120,8 +120,9 @@ class CurveMaker {
     for (const Result& trial : grid_) curves_.push_back(empty_curves(trial));
     grid_.for_each_result([&](const Result& trial, std::size_t index, const Metrics& result) {
       const Points points = points_of(trial, index, result);
-      if (const auto donor = points_of_donors_.find(trial.rows->own[index]); donor != points_of_donors_.end())
-        donor->second = points;
+      const auto donor = trial.rows->own.empty() ? points_of_donors_.end()  // it has no store, and no donors
+                                                 : points_of_donors_.find(trial.rows->own[index]);
+      if (donor != points_of_donors_.end()) donor->second = points;
       const auto segment = std::ranges::upper_bound(trial.exploits, index, {}, &ExploitRecord::first_result);
       TrialCurves& curves = curves_[static_cast<std::size_t>(&trial - &*grid_.begin())];
       append(curves.segments[static_cast<std::size_t>(segment - trial.exploits.begin())], points);
