@@ -154,8 +154,8 @@ class Loader {
   void prepare_one(RandomStates, const pt::Value& saved, const std::string&) {
     acts_.push_back(pt::prepare_random_states(saved));
   }
-  void prepare_one(const LoadedItem::Setter& set, const pt::Value& saved, const std::string&) {
-    acts_.push_back(set(pt::to_plain(saved)));
+  void prepare_one(const LoadedItem::Accessor& object, const pt::Value& saved, const std::string&) {
+    acts_.push_back(object.set(pt::to_plain(saved)));
   }
   void prepare_one(const LoadedItems& nested, const pt::Value& saved, const std::string& path) {
     prepare(nested, saved, path);
@@ -164,6 +164,20 @@ class Loader {
   pt::Faults faults_;
   std::vector<std::function<void()>> acts_ = {};
 };
+
+// ---- Both
+
+SavedItems to_saved(const LoadedItems& items) {
+  SavedItems saved;
+  for (const auto& [name, item] : items)
+    saved.emplace_back(
+        name, std::visit(base::Overload{[](const auto* object) -> SavedItem { return *object; },
+                                        [](RandomStates states) -> SavedItem { return states; },
+                                        [](const LoadedItem::Accessor& object) -> SavedItem { return object.get(); },
+                                        [](const LoadedItems& nested) -> SavedItem { return to_saved(nested); }},
+                         item.data()));
+  return saved;
+}
 
 }  // namespace
 
@@ -179,5 +193,7 @@ void load_dict(const std::filesystem::path& file, const LoadedItems& items) {
   loader.prepare(items, content, "");
   loader.apply(file);
 }
+
+void TrainingState::save(const std::filesystem::path& file) const { save_dict(file, to_saved(items_)); }
 
 }  // namespace cadre

@@ -111,6 +111,65 @@ TEST_F(SaveDict, ValuesOfAllKindsComeBack) {
   EXPECT_EQ(x, 1);
 }
 
+// A data loader, for one: an object with a state of values.
+struct Counter {
+  std::int64_t count = 0;
+  Dict state_dict() const { return {{"count", count}}; }
+  void load_state_dict(const Dict& state) { count = Config(Value(state)).get<std::int64_t>("count"); }
+};
+
+TEST_F(SaveDict, ATrainingStateWritesWhatItReads) {
+  struct Training {
+    SmallNet model = {};
+    torch::optim::SGD optimizer = sgd_of(model);
+    optim::LRScheduler scheduler = {optimizer, optim::OneCycleLR{.max_lr = {0.3}, .total_steps = 20}};
+    AveragedWeights averages = AveragedWeights(model, {.decay = 0.5});
+    GradScaler scaler;
+    Counter counter = {};
+    torch::Tensor tensor = torch::rand({2});
+    std::uint64_t epoch = 0;
+    std::string name = {};
+    std::vector<std::vector<float>> losses = {};
+    Value position = {};
+    TrainingState state = TrainingState({{"model", model},
+                                         {"optimizer", optimizer},
+                                         {"scheduler", scheduler},
+                                         {"averages", averages},
+                                         {"random", RandomStates()},
+                                         {"progress", LoadedItems{{"scaler", scaler}, {"counter", counter}}},
+                                         {"tensor", tensor},
+                                         {"epoch", epoch},
+                                         {"name", name},
+                                         {"losses", losses},
+                                         {"position", position}});
+  };
+  Training first;
+  train_step(first.model, first.optimizer);
+  first.scheduler.step();
+  first.averages.update_parameters(first.model);
+  first.counter.count = 5;
+  first.epoch = 3;  // after the state was made: it is written as it is then
+  first.name = "text";
+  first.losses = {{0.5F, 0.25F}, {}};
+  first.position = {{"taken", 7}};
+  first.state.save(file_);
+  const torch::Tensor drawn = torch::rand({3});
+
+  Training second;
+  second.state.load(file_);
+  EXPECT_TRUE(torch::equal(torch::rand({3}), drawn));
+  EXPECT_TRUE(equal_values(values_of(second.model), values_of(first.model)));
+  EXPECT_TRUE(torch::equal(second.tensor, first.tensor));
+  EXPECT_EQ(second.scheduler.get_last_lr(), first.scheduler.get_last_lr());
+  EXPECT_EQ(second.averages.n_averaged(), 1);
+  EXPECT_EQ(std::tuple(second.counter.count, second.epoch, second.name, second.losses),
+            std::tuple(5, std::uint64_t{3}, "text", first.losses));
+  EXPECT_EQ(second.position, first.position);
+  train_step(first.model, first.optimizer);
+  train_step(second.model, second.optimizer);
+  EXPECT_TRUE(equal_values(values_of(second.model), values_of(first.model)));  // with the same momentum
+}
+
 TEST_F(SaveDict, ATensorThatIsThereKeepsItsMemory) {
   save_dict(file_, {{"average", torch::full({3}, 2.0)}});
   torch::Tensor average = torch::zeros(3, torch::kDouble);

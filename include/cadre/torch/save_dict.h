@@ -11,6 +11,8 @@
 ///                                                {"optimD", optimizer_d}, {"scheduler", scheduler},
 ///                                                {"random", RandomStates()}, {"epoch", epoch}});
 ///
+/// Where the same objects are saved and loaded, a TrainingState names them once.
+///
 /// The files are those of Python's torch.save: torch.load(file, weights_only=True) gives the dictionary, whose entries
 /// load_state_dict() and set_rng_state() of the Python classes accept; and load_dict reads the dictionaries that
 /// programs in Python save, such as {"model_state_dict": …, "optimizer_state_dict": …, "epoch": …}.
@@ -44,6 +46,18 @@ concept HasState = requires(const T& saved, T& loaded, const Dict& state) {
   { saved.state_dict() } -> std::same_as<Dict>;
   loaded.load_state_dict(state);
 };
+
+// Returns a variable that Value::get can fill as a value.
+template <class T>
+Value to_value(const T& variable) {
+  if constexpr (std::convertible_to<const T&, Value>) {
+    return variable;
+  } else {
+    List list;
+    for (const auto& one : variable) list.push_back(to_value<typename T::value_type>(one));
+    return list;
+  }
+}
 }  // namespace detail
 
 /// Stands for the states of libtorch's default generators, of the CPU and of all GPUs that the program sees: with them
@@ -117,13 +131,14 @@ class LoadedItem {
   /// its own.
   template <detail::HasState T>
   LoadedItem(T& object)
-      : data_(Setter([&object](const Value& value) -> std::function<void()> {
-          if constexpr (requires { object.prepare(value.dict()); }) {
-            return object.prepare(value.dict());
-          } else {
-            return [&object, value] { object.load_state_dict(value.dict()); };
-          }
-        })) {}
+      : data_(Accessor{.set = [&object](const Value& value) -> std::function<void()> {
+                         if constexpr (requires { object.prepare(value.dict()); }) {
+                           return object.prepare(value.dict());
+                         } else {
+                           return [&object, value] { object.load_state_dict(value.dict()); };
+                         }
+                       },
+                       .get = [&object] { return Value(std::as_const(object).state_dict()); }}) {}
   /// A tensor that is defined must have the file's shape and gets its values; another one becomes the file's, on the
   /// CPU.
   LoadedItem(torch::Tensor& tensor) : data_(&tensor) {}
@@ -133,16 +148,21 @@ class LoadedItem {
   template <class T>
     requires(!std::is_const_v<T> && detail::is_gettable<T>)
   LoadedItem(T& target)
-      : data_(Setter([&target](const Value& value) -> std::function<void()> {
-          return [&target, found = value.get<T>()] { target = found; };
-        })) {}
+      : data_(Accessor{.set = [&target](const Value& value) -> std::function<void()> {
+                         return [&target, found = value.get<T>()] { target = found; };
+                       },
+                       .get = [&target] { return detail::to_value(target); }}) {}
 
-  /// Checks a value, and returns what takes it over. Throws InvalidArgument for a value of another type.
-  using Setter = std::function<std::function<void()>(const Value& value)>;
+  /// Writes and reads an object by values.
+  struct Accessor {
+    /// Checks a value, and returns what takes it over. Throws InvalidArgument for a value of another type.
+    std::function<std::function<void()>(const Value& value)> set;
+    std::function<Value()> get;  ///< returns the object's present value
+  };
   /// The alternatives.
   using Data =
       std::variant<torch::nn::Module*, torch::optim::Optimizer*, optim::LRScheduler*, optim::ReduceLROnPlateau*,
-                   AveragedWeights*, GradScaler*, torch::Tensor*, RandomStates, Setter, LoadedItems>;
+                   AveragedWeights*, GradScaler*, torch::Tensor*, RandomStates, Accessor, LoadedItems>;
   const Data& data() const { return data_; }  ///< returns the alternatives, for std::visit
 
  private:
@@ -155,5 +175,25 @@ class LoadedItem {
 /// anything but dictionaries, lists, numbers, text and tensors; InvalidArgument that names every entry that is missing
 /// or does not fit, and why. After an error all objects are unchanged.
 void load_dict(const std::filesystem::path& file, const LoadedItems& items);
+
+/// Whatever a training consists of, named once for both directions:
+///
+///     const TrainingState state({{"model", model}, {"optimizer", optimizer}, {"epoch", epoch}});
+///     if (const auto checkpoint = train::get_checkpoint()) state.load(checkpoint->path() / "state.pt");
+///     ...
+///     state.save(directory / "state.pt");
+class TrainingState {
+ public:
+  /// Refers to the objects that the items were made of, which must live as long as this object.
+  explicit TrainingState(LoadedItems items) : items_(std::move(items)) {}
+
+  /// Writes all of them as they are now. Throws like save_dict.
+  void save(const std::filesystem::path& file) const;
+  /// Reads them from a file. Throws like load_dict; then all of them are unchanged.
+  void load(const std::filesystem::path& file) const { load_dict(file, items_); }
+
+ private:
+  LoadedItems items_;
+};
 
 }  // namespace cadre
