@@ -123,6 +123,25 @@ void assign_members(T& object, const Dict& entries, const std::string& prefix) {
   std::apply([&](auto&... members) { (assign_next(members), ...); }, tie_members(object));
 }
 
+// Returns what assign_member reads: the value of a variable that Value::get can fill, or of a struct.
+template <class T>
+Value to_value(const T& variable) {
+  if constexpr (std::convertible_to<const T&, Value>) {
+    return variable;
+  } else if constexpr (is_nested_config<T>) {
+    T members = variable;
+    Dict entries;
+    std::size_t next = 0;
+    std::apply([&](const auto&... member) { (entries.emplace_back(member_names<T>()[next++], to_value(member)), ...); },
+               tie_members(members));
+    return entries;
+  } else {
+    List list;
+    for (const auto& one : variable) list.push_back(to_value<typename T::value_type>(one));
+    return list;
+  }
+}
+
 }  // namespace cadre::detail
 
 namespace cadre {
@@ -140,6 +159,17 @@ T from_config(const Config& config) {
 /// \cond a mistake, which does not compile
 template <detail::ConfigWithUnsupportedMember T, auto Member = detail::unsupported_member<T>()>
 CADRE_UNSUPPORTED_MEMBER T from_config(const Config& config);
+/// \endcond
+
+/// Returns the config that from_config reads the same struct from: {.train_loop_config = to_config(settings)}. Throws
+/// InvalidArgument for an unsigned number above the largest std::int64_t.
+template <detail::TypedConfig T>
+Config to_config(const T& object) {
+  return Config(detail::to_value(object));
+}
+/// \cond a mistake, which does not compile
+template <detail::ConfigWithUnsupportedMember T, auto Member = detail::unsupported_member<T>()>
+CADRE_UNSUPPORTED_MEMBER Config to_config(const T& object);
 /// \endcond
 
 }  // namespace cadre

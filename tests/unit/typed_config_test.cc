@@ -43,6 +43,28 @@ TEST(TypedConfig, ValuesReachTheirMembersAndDefaultsStay) {
   EXPECT_EQ(made.optimizer.momentum, 0.9);
 }
 
+TEST(TypedConfig, AStructBecomesTheConfigThatItIsReadFrom) {
+  const Hyperparameters settings{.lr = 1, .width = -8, .bias = false, .betas = {0.5}, .optimizer = {.type = "adam"}};
+  const Config config = to_config(settings);
+  EXPECT_EQ(config, Config({{"lr", 1.0},
+                            {"width", -8},
+                            {"bias", false},
+                            {"betas", list(0.5)},
+                            {"optimizer", {{"type", "adam"}, {"momentum", 0.9}}}}));
+  EXPECT_EQ(to_config(from_config<Hyperparameters>(config)), config);
+}
+
+struct Numbers {
+  std::uint64_t seed = 0;
+  std::vector<std::vector<float>> rows = {};
+};
+
+TEST(TypedConfig, ANumberThatNoConfigHoldsIsRefused) {
+  EXPECT_EQ(to_config(Numbers{.seed = 7, .rows = {{0.5F}, {}}}),
+            Config({{"seed", 7}, {"rows", list(list(0.5), List())}}));
+  EXPECT_THROW(to_config(Numbers{.seed = UINT64_MAX}), InvalidArgument);
+}
+
 struct WithData {
   Reference data = {};
 };

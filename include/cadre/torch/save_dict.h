@@ -35,6 +35,7 @@
 #include "cadre/torch/averaged_weights.h"
 #include "cadre/torch/grad_scaler.h"
 #include "cadre/torch/lr_scheduler.h"
+#include "cadre/typed_config.h"
 #include "cadre/value.h"
 
 namespace cadre {
@@ -46,18 +47,6 @@ concept HasState = requires(const T& saved, T& loaded, const Dict& state) {
   { saved.state_dict() } -> std::same_as<Dict>;
   loaded.load_state_dict(state);
 };
-
-// Returns a variable that Value::get can fill as a value.
-template <class T>
-Value to_value(const T& variable) {
-  if constexpr (std::convertible_to<const T&, Value>) {
-    return variable;
-  } else {
-    List list;
-    for (const auto& one : variable) list.push_back(to_value<typename T::value_type>(one));
-    return list;
-  }
-}
 }  // namespace detail
 
 /// Stands for the states of libtorch's default generators, of the CPU and of all GPUs that the program sees: with them
