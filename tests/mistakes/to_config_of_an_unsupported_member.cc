@@ -1,23 +1,19 @@
-// A member of a struct inside the struct is of a type that no config has.
+// A member of a struct is of a type that no config has.
 // says: begin
 #include <chrono>
 
-#include <cadre/tune.h>
+#include <cadre/train.h>
 
 using namespace cadre;
 
-struct Schedule {
-  std::int64_t steps = 10;
+struct Settings {
+  double lr = 0.1;
   std::chrono::seconds begin = {};
 };
-struct Hyperparameters {
-  double lr = 0.1;
-  Schedule schedule;
-};
-void train_model(const Config& config) { tune::report({{"loss", config.get<double>("lr")}}); }
+void train_model(const Config& config) { train::report({{"loss", config.get<double>("lr")}}); }
 
 int main(int argc, char** argv) {
   cadre::init(argc, argv);
-  tune::Tuner tuner(fn<train_model>, {.param_space = to_config(Hyperparameters())});
-  tuner.fit();
+  const Config config = to_config(Settings());
+  train::Trainer(fn<train_model>, {.train_loop_config = config}).fit();
 }
