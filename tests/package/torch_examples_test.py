@@ -13,7 +13,7 @@ from installation import ARROW_ROOT, CMAKE, COMPILERS, SOURCE, TORCH_ROOT, Insta
 
 PROGRAMS = ["checkpoint_mechanisms", "dcgan_mnist", "fashion_mnist_train", "pbt_distributed", "pbt_mnist"]
 if ARROW_ROOT:
-    PROGRAMS.append("async_validation")
+    PROGRAMS += ["async_validation", "resnet_fashion"]
 
 
 class TorchExamplesTest(InstallationTest):
@@ -33,7 +33,7 @@ class TorchExamplesTest(InstallationTest):
     def test_all_build_with_another_compiler_in_cpp_23_and_train(self):
         build = self.build_examples(COMPILERS[-1], "23", PROGRAMS)
         for program in PROGRAMS:
-            self.assertIn("--smoke-test", run(build / program, "--help"))
+            self.assertIn("--storage-path", run(build / program, "--help"))
         said = run(build / "pbt_mnist", "--smoke-test", "--data-dir", SOURCE / "data" / "mnist", cwd=self.directory,
                    env=os.environ | {"OMP_NUM_THREADS": "1"})
         self.assertIn("Best trial", said)

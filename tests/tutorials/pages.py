@@ -27,6 +27,7 @@ EXCERPTS = {
     "distributed": ("fashion_mnist_train",),
     "tune_and_train": ("pbt_distributed",),
     "validation": ("async_validation",),
+    "real_training": ("resnet_fashion",),
 }
 LANGUAGES = ("cpp", "cpp-before", "diff", "sh", "cmake", "json", "text", "python")
 

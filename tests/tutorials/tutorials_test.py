@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -16,6 +17,7 @@ from pages import EXCERPTS, SERIES, blocks_of
 SOURCE = pathlib.Path(os.environ["CADRE_SOURCE"])
 PAGES = SOURCE / "docs" / "tutorials"
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
+PYTHON = pathlib.Path(sys.executable).parent
 
 
 def commands_of(page):
@@ -49,7 +51,7 @@ class TutorialsTest(unittest.TestCase):
         self.assertGreater(len(commands), 1)
         for command, expected in commands:
             done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=1500,
-                                  env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"})
+                                  env={**os.environ, "PATH": f"{BIN}:{PYTHON}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"})
             with self.subTest(page=name, command=command):
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 if not pattern_of(expected).fullmatch(done.stdout):
@@ -72,12 +74,13 @@ class TutorialsTest(unittest.TestCase):
     @unittest.skipUnless((BIN / "dcgan_mnist").exists(), "built without libtorch")
     def test_the_commands_of_pages_about_examples(self):
         for page in EXCERPTS:
-            if page == "validation" and not (BIN / "async_validation").exists():  # built without Arrow
+            if page in ("validation", "real_training") and not (BIN / "async_validation").exists():  # built without Arrow
                 continue
             with tempfile.TemporaryDirectory() as directory:
                 os.chdir(directory)
                 try:
-                    pathlib.Path("data").symlink_to(SOURCE / "data")
+                    for folder in ("data", "examples"):
+                        pathlib.Path(folder).symlink_to(SOURCE / folder)
                     self.run_page(page)
                 finally:
                     os.chdir("/")
