@@ -28,12 +28,14 @@ struct Settings {
 
 // ---- Images, in folders that have the names of their classes, 0 to 9
 
+// Makes numbers of the names of folders.
 data::Batch with_labels(const data::Batch& batch) {
   std::vector<std::int64_t> labels;
   for (const std::string_view folder : batch.texts("label")) labels.push_back(folder[0] - '0');
   return batch.with("label", std::move(labels));
 }
 
+// Returns rows of "image", "label" and "row", which is their number.
 data::Dataset read_images(const std::string& path) {
   return data::with_row_numbers(data::read_images(path, {.size = {28, 28},
                                                          .mode = data::ImageMode::grey,
@@ -76,6 +78,8 @@ void train_resnet(const Settings& settings) {
     shard.set_epoch(epoch);
     return shard;
   };
+  const data::TorchBatchesOptions in_batches{
+      .batch_size = batch_size, .local_shuffle_buffer_size = 10000, .local_shuffle_seed = settings.seed};
   const std::int64_t steps_of_epoch = (shard_of(0).size() + batch_size - 1) / batch_size;
   const std::int64_t steps = static_cast<std::int64_t>(settings.epochs) * steps_of_epoch;
 
@@ -102,8 +106,7 @@ void train_resnet(const Settings& settings) {
   for (train::MeanMetric mean_loss; epoch < settings.epochs; ++epoch) {
     data::Shard shard = shard_of(epoch);
     if (!position.is_null()) shard.set_position(std::exchange(position, Value()));
-    for (const data::TensorBatch& batch :
-         data::iter_torch_batches(shard, {.batch_size = batch_size, .local_shuffle_buffer_size = 10000})) {
+    for (const data::TensorBatch& batch : data::iter_torch_batches(shard, in_batches)) {
       model.zero_grad();
       torch::Tensor loss;
       {
