@@ -21,7 +21,7 @@ from torch_fashion_mnist_train_test import DATA, ResNet18
 
 KILLS = int(os.environ.get("CADRE_KILLS", 3))
 EPOCHS = 2 + KILLS // 3
-STEPS = 4  # of an epoch: 512 images in 4 ranks
+STEPS = 3  # of an epoch: 384 images in 4 ranks
 WRITE_JPEGS = pathlib.Path(os.environ["CADRE_SOURCE"], "examples/resnet_fashion/write_jpegs.py")
 
 
@@ -42,7 +42,7 @@ class ResNetFashionTest(unittest.TestCase):
         cls.addClassCleanup(directory.cleanup)
         cls.storage = pathlib.Path(directory.name)
         cls.images = cls.storage / "images"
-        subprocess.run([sys.executable, WRITE_JPEGS, DATA, cls.images, "--max-train", "512", "--max-test", "100"], check=True)
+        subprocess.run([sys.executable, WRITE_JPEGS, DATA, cls.images, "--max-train", "384", "--max-test", "100"], check=True)
         cls.undisturbed = cls.storage / "undisturbed"
         killed_programs.finish(cls.start(cls.undisturbed))
 
