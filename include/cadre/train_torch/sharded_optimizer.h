@@ -18,6 +18,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -39,10 +40,10 @@ class ShardedParameters : public cadre::detail::PartOfOptimizer {
   // Returns this rank's parameters of a group.
   std::vector<torch::Tensor> own(std::size_t group) const;
   // Gives every rank the values of those that others have stepped.
-  void exchange() const;
+  void exchange();
   void save(const std::filesystem::path& directory, const std::string& name,
             const torch::optim::Optimizer& own_part) const;
-  void load(const std::filesystem::path& directory, const std::string& name, torch::optim::Optimizer& own_part) const;
+  void load(const std::filesystem::path& directory, const std::string& name, torch::optim::Optimizer& own_part);
 
  private:
   struct Bucket {
@@ -53,6 +54,7 @@ class ShardedParameters : public cadre::detail::PartOfOptimizer {
   std::vector<std::vector<torch::Tensor>> groups_;
   std::vector<std::vector<int>> owners_;  // ranks, by group and parameter
   std::vector<Bucket> buckets_;
+  std::int64_t steps_ = 0;  // also before a checkpoint: files of one moment have the same
 };
 
 // Returns the parameters by group.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "cadre/error.h"
@@ -105,6 +106,21 @@ std::vector<std::vector<StatePlace>> find_places(const std::vector<Shard>& shard
   return places;
 }
 
+// Returns the number of steps before the files were written, which is the same for all of one moment.
+std::int64_t steps_of(const std::vector<Shard>& shards) {
+  std::optional<std::int64_t> steps;
+  for (const Shard& shard : shards) {
+    const auto* const own = shard.at("steps").get_if<std::int64_t>();
+    if (own == nullptr || *own < 0) shard.refuse("its \"steps\" is not a number of them");
+    if (!steps) steps = *own;
+    if (*steps != *own) {
+      shard.refuse("it does not belong to the files before it: it was written after " + std::to_string(*own) +
+                   " steps, and they after " + std::to_string(*steps));
+    }
+  }
+  return *steps;
+}
+
 }  // namespace
 
 std::vector<std::vector<torch::Tensor>> parameters_of(const std::vector<torch::optim::OptimizerParamGroup>& groups) {
@@ -172,7 +188,8 @@ std::vector<torch::Tensor> ShardedParameters::own(std::size_t group) const {
   return tensors;
 }
 
-void ShardedParameters::exchange() const {
+void ShardedParameters::exchange() {
+  ++steps_;
   const distributed::Group group = distributed::current_group();
   if (!group.process_group) return;
   const torch::NoGradGuard no_gradients;
@@ -220,14 +237,15 @@ void ShardedParameters::save(const fs::path& directory, const std::string& name,
   pt::DictBuilder content;
   content.add("optimizer", pt::optimizer_state(own_part, {}, pt::Partial::taken));
   content.add("parameters", pt::make_container(pt::Container::Kind::list, std::move(by_group)));
+  content.add("steps", steps_);
   pt::write_file(distributed::shard_file(directory, name, group.rank, group.world_size), content.take());
 }
 
-void ShardedParameters::load(const fs::path& directory, const std::string& name,
-                             torch::optim::Optimizer& own_part) const {
+void ShardedParameters::load(const fs::path& directory, const std::string& name, torch::optim::Optimizer& own_part) {
   std::vector<Shard> shards;
   for (const fs::path& file : distributed::find_shards(directory, name, "the state of an optimizer"))
     shards.push_back(distributed::read_shard(file));
+  const std::int64_t steps = steps_of(shards);
   const std::vector<std::vector<StatePlace>> places = find_places(shards, groups_);
   const int rank = distributed::current_group().rank;
   pt::DictBuilder states;
@@ -251,6 +269,7 @@ void ShardedParameters::load(const fs::path& directory, const std::string& name,
   pt::OptimizerUpdate update = pt::prepare_optimizer_update(own_part, whole.take(), faults, pt::Partial::taken);
   faults.throw_if_any("cannot load the state of an optimizer, \"" + name + "\", in " + directory.string());
   update.apply(own_part);
+  steps_ = steps;
 }
 
 }  // namespace cadre::train::detail

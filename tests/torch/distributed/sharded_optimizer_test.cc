@@ -242,11 +242,11 @@ TEST(ShardedOptimizer, OneFileIsNotItsState) {
 
 TEST(ShardedOptimizer, FilesThatAreMissingOrDoNotBelongTogetherAreNamed) {
   const TemporaryDirectory directory;
-  const auto save = [&](int ranks, const std::string& name) {
+  const auto save = [&](int ranks, const std::string& name, int steps = 1) {
     run_ranks(ranks, [&](int rank) {
       auto model = prepare_model(make_net());
       auto optimizer = prepare_optimizer<optim::Adam>(model.parameters(), optim::AdamOptions(0.1));
-      train_steps(model, optimizer, 0, 1, rank, ranks);
+      train_steps(model, optimizer, 0, steps, rank, ranks);
       optimizer.save_shard(directory.path(), name);
     });
   };
@@ -272,6 +272,9 @@ TEST(ShardedOptimizer, FilesThatAreMissingOrDoNotBelongTogetherAreNamed) {
   fs::copy_file(directory / "a_0_of_3.pt", directory / "a_0_of_2.pt");
   EXPECT_THAT(fault("a"), HasSubstr("files of different numbers of ranks"));
   fs::remove(directory / "a_0_of_2.pt");
+  save(3, "later", 2);
+  fs::copy_file(directory / "a_2_of_3.pt", directory / "later_2_of_3.pt", fs::copy_options::overwrite_existing);
+  EXPECT_THAT(fault("later"), AllOf(HasSubstr("later_2_of_3.pt"), HasSubstr("after 1 steps, and they after 2")));
   {
     torch::nn::Linear other(6, 20);
     auto smaller = prepare_optimizer<optim::Adam>(other->parameters(), optim::AdamOptions(0.3));
