@@ -1,6 +1,7 @@
 // cadre_read_images: how many images of a folder are read and decoded per second, by a dataset and by a plain loop over
 // the same files in threads. peers/read_images.py runs it and the same with Ray Data, in turns.
 #include <cadre/data.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
@@ -71,14 +72,26 @@ Result read_with_loop(const Settings& settings) {
   return {static_cast<std::int64_t>(files.size()), sum};
 }
 
+// Returns the seconds of CPU time that this process has used.
+double cpu_seconds() {
+  ::rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const ::timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 void measure(const char* way, Result (*read)(const Settings&), const Settings& settings) {
   const auto began = Clock::now();
+  const double cpu_before = cpu_seconds();
   const Result result = read(settings);
   const double seconds = std::chrono::duration<double>(Clock::now() - began).count();
   std::cout << cadre::to_json(cadre::Dict{{"way", way},
                                           {"images", result.images},
                                           {"sum", result.sum},
                                           {"seconds", seconds},
+                                          {"cpu_s", cpu_seconds() - cpu_before},
                                           {"images_per_s", static_cast<double>(result.images) / seconds}})
             << std::endl;
 }

@@ -1,13 +1,18 @@
 #include "data/compute.h"
 
+#include <arrow/array/concatenate.h>
 #include <arrow/compute/api_vector.h>
 #include <arrow/compute/exec.h>
 #include <arrow/compute/initialize.h>
 #include <arrow/record_batch.h>
+#include <arrow/type.h>
 #include <arrow/util/byte_size.h>
+#include <fmt/format.h>
 
 #include <mutex>
 
+#include "cadre/error.h"
+#include "data/adjacent_arrays.h"
 #include "data/arrow_status.h"
 
 namespace cadre::data {
@@ -44,7 +49,23 @@ Block take_rows(const Block& block, const std::shared_ptr<arrow::Array>& indices
 
 Block join(std::span<const Block> blocks, arrow::MemoryPool* pool) {
   if (blocks.size() == 1) return blocks.front();
-  return checked(arrow::ConcatenateRecordBatches({blocks.begin(), blocks.end()}, pool), "cannot join rows");
+  const Block& first = blocks.front();
+  std::int64_t rows = 0;
+  for (const Block& block : blocks) {
+    if (!block->schema()->Equals(*first->schema(), false))
+      throw DatasetError(fmt::format("cannot join rows with different columns: {{{}}} and {{{}}}",
+                                     first->schema()->ToString(), block->schema()->ToString()));
+    rows += block->num_rows();
+  }
+  arrow::ArrayVector columns;
+  for (int column = 0; column < first->num_columns(); ++column) {
+    arrow::ArrayVector parts;
+    for (const Block& block : blocks) parts.push_back(block->column(column));
+    auto joined = join_adjacent(parts);
+    columns.push_back(joined != nullptr ? std::move(joined)
+                                        : checked(arrow::Concatenate(parts, pool), "cannot join rows"));
+  }
+  return arrow::RecordBatch::Make(first->schema(), rows, std::move(columns));
 }
 
 std::int64_t bytes_of(const Block& block) {

@@ -18,7 +18,8 @@ void initialise_compute();
 Block keep_rows(const Block& block, const std::shared_ptr<arrow::Array>& mask, arrow::MemoryPool* pool);
 // Returns the rows with these indices, in this order.
 Block take_rows(const Block& block, const std::shared_ptr<arrow::Array>& indices, arrow::MemoryPool* pool);
-// Concatenates blocks of one schema; a single block is not copied.
+// Concatenates blocks with the same types of columns; a single block, and columns that lie next to each other in
+// memory, are not copied.
 Block join(std::span<const Block> blocks, arrow::MemoryPool* pool);
 
 // Returns the bytes that the rows of a block take, without the rest of buffers that they share.

@@ -14,6 +14,7 @@
 #include "base/overload.h"
 #include "cadre/error.h"
 #include "data/arrow_status.h"
+#include "data/batch_memory.h"
 #include "data/caller.h"
 #include "data/compute.h"
 #include "data/expressions.h"
@@ -35,6 +36,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 20;  // larger ones are not faster
 constexpr std::int64_t kLeastBlockBytes = std::int64_t{64} << 10;
+constexpr std::int64_t kBatchesOfShare = 8;  // memory is held for all rows of a batch from its first one on
 // A task gets as many batches as the function recently handled in this time. Then the overhead of a task does not
 // matter, and at the end no worker waits long for the others.
 constexpr Clock::duration kTaskTime = std::chrono::milliseconds(10);
@@ -59,10 +61,13 @@ class ReadTasks final : public TaskSource {
   std::optional<Task> next() override {
     if (at_ == pieces_.size()) return std::nullopt;
     const Piece& piece = pieces_[at_++];
+    ReadContext context = context_;
+    context.first_row = row_;
+    if (piece.end) row_ += rows_of(piece);
     return Task{.bytes = std::min(piece.bytes, 2 * context_.block_bytes) + piece.overhead_bytes,
-                .run = [this, &piece](const Emit& emit) {
+                .run = [this, &piece, context = std::move(context)](const Emit& emit) {
                   std::int64_t number = piece.first_number + piece.begin;
-                  piece.reader->read(piece, context_, [&](Block block) {
+                  piece.reader->read(piece, context, [&](Block block) {
                     if (numbers_ != nullptr) block = add_numbers(block, number);
                     emit(do_steps(steps_, std::move(block)));
                   });
@@ -85,6 +90,7 @@ class ReadTasks final : public TaskSource {
   std::vector<Step> steps_;
   std::shared_ptr<arrow::Field> numbers_;
   std::size_t at_ = 0;
+  std::int64_t row_ = 0;  // first one of the next piece
 };
 
 // Tasks that apply steps to another stream's blocks.
@@ -345,9 +351,10 @@ void require_equal_counts(const Node& zip) {
 
 class Execution::Builder {
  public:
-  Builder(Execution& execution, const PlanContent& plan, ChoosePieces choose)
+  Builder(Execution& execution, const PlanContent& plan, ChoosePieces choose, std::optional<std::int64_t> batch_rows)
       : execution_(execution),
         choose_(std::move(choose)),
+        batch_rows_(batch_rows),
         max_retries_(plan.options.max_task_retries),
         pool_(make_pool(plan)),
         threads_(thread_count(plan.options)),
@@ -365,6 +372,10 @@ class Execution::Builder {
       if (choose_) source->pieces = choose_(std::move(source->pieces));
       return read(*std::move(source), std::move(steps), schema);
     }
+    const bool has_rows_of_input = std::holds_alternative<Select>(node->operation) ||
+                                   std::holds_alternative<Rename>(node->operation) ||
+                                   std::holds_alternative<RowNumbers>(node->operation);
+    if (!has_rows_of_input) batch_rows_.reset();
     return std::visit(
         base::Overload{
             [&](const Filter& filter) { return build_filter(node, filter, std::move(steps), schema); },
@@ -393,8 +404,17 @@ class Execution::Builder {
     auto progress = execution_.progress_.add(source.name, threads);
     ReadContext context = context_;
     context.skipped = [progress](const std::string& error) { progress->skip(error); };
+    context.batch_memory = make_batch_memory(source.pieces);
     auto tasks = std::make_unique<ReadTasks>(std::move(source.pieces), context, std::move(steps), numbers);
     return std::make_unique<Stage>(std::move(tasks), StageOptions{threads, share_}, std::move(progress));
+  }
+
+  // Returns nothing if rows are not known to be at fixed places of batches.
+  std::shared_ptr<BatchMemory> make_batch_memory(const std::vector<Piece>& pieces) {
+    const auto batch_rows = std::exchange(batch_rows_, std::nullopt);
+    if (!batch_rows || !std::ranges::all_of(pieces, [](const Piece& piece) { return piece.end.has_value(); }))
+      return nullptr;
+    return std::make_shared<BatchMemory>(*batch_rows, share_ / kBatchesOfShare, context_.pool);
   }
 
   std::unique_ptr<BlockStream> stage(std::unique_ptr<TaskSource> tasks, std::int64_t threads, const std::string& name) {
@@ -461,6 +481,7 @@ class Execution::Builder {
 
   std::unique_ptr<BlockStream> build_call(const NodePtr& node, const Call& call, std::vector<Step> steps,
                                           std::shared_ptr<arrow::Schema>& schema) {
+    batch_rows_ = call.batch_size;
     auto input = build(node->inputs.front(), {}, schema);
     schema = nullptr;
     if (call.batch_size) input = std::make_unique<Rebatched>(std::move(input), *call.batch_size, execution_.pool());
@@ -617,6 +638,7 @@ class Execution::Builder {
 
   Execution& execution_;
   ChoosePieces choose_;
+  std::optional<std::int64_t> batch_rows_;  // of the stream that is built next
   std::int64_t max_retries_;
   std::shared_ptr<WorkerPool> pool_;  // null: functions run in threads
   std::map<const Node*, std::int64_t> workers_;
@@ -625,10 +647,10 @@ class Execution::Builder {
   ReadContext context_;
 };
 
-Execution::Execution(const PlanContent& plan, ChoosePieces choose)
+Execution::Execution(const PlanContent& plan, ChoosePieces choose, std::optional<std::int64_t> batch_rows)
     : progress_(plan.name, memory_limit(plan.options), plan.options.progress_bars.value_or(::isatty(2) == 1)) {
   const PlanContent pushed{push_down(plan.node), plan.name, plan.options};
-  stream_ = Builder(*this, pushed, std::move(choose)).build(pushed.node, {}, schema_);
+  stream_ = Builder(*this, pushed, std::move(choose), batch_rows).build(pushed.node, {}, schema_);
 }
 
 Execution::~Execution() {

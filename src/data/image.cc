@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -19,13 +20,29 @@ std::vector<std::int64_t> Image::shape() const {
   return {height, width, channels};
 }
 
+namespace {
+
+Picture convert_picture(Picture picture, const DecodeImageOptions& options) {
+  if (options.size != ImageSize{}) picture = resample(std::move(picture), options.size.height, options.size.width);
+  return with_mode(std::move(picture), options.mode);
+}
+
+}  // namespace
+
+void decode_into(PictureDecoder& decoder, const DecodeImageOptions& options, std::span<std::uint8_t> pixels) {
+  const PictureHeader& header = decoder.header();
+  const bool has_size = options.size == ImageSize{} || options.size == ImageSize{header.height, header.width};
+  const bool has_mode = header.channels != Channels::palette && header.channels != Channels::cmyk &&
+                        channel_count(mode_of(header, options.mode)) == channel_count(header.channels);
+  if (has_size && has_mode) return decoder.decode_pixels(pixels);
+  std::ranges::copy(convert_picture(decoder.decode(), options).pixels, pixels.begin());
+}
+
 Image decode_image(std::string_view bytes, const DecodeImageOptions& options) {
   require_valid(options);
   const auto decoder = make_picture_decoder(bytes);
   mode_of(decoder->header(), options.mode);  // throws before the pixels are decoded
-  Picture picture = decoder->decode();
-  if (options.size != ImageSize{}) picture = resample(std::move(picture), options.size.height, options.size.width);
-  picture = with_mode(std::move(picture), options.mode);
+  Picture picture = convert_picture(decoder->decode(), options);
   const PictureHeader& header = picture.header;
   return {.height = header.height,
           .width = header.width,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "cadre/data/image.h"
@@ -21,5 +22,8 @@ std::vector<std::int64_t> shape_of(const PictureHeader& header, const DecodeImag
 Channels mode_of(const PictureHeader& header, ImageMode mode);
 // Returns the picture with the channels of mode_of(). Source: Pillow's Image.convert, whose results it equals.
 Picture with_mode(Picture picture, ImageMode mode);
+
+// Decodes an image into as many bytes as shape_of() has, as decode_image does it.
+void decode_into(PictureDecoder& decoder, const DecodeImageOptions& options, std::span<std::uint8_t> pixels);
 
 }  // namespace cadre::data

@@ -318,6 +318,7 @@ void Batches::Iterator::State::begin() {
   const IterBatchesOptions& options = recipe->options;
   const PlanContent& plan = detail::PlanAccess::plan(recipe->dataset);
   const std::int64_t window = options.local_shuffle_buffer_size.value_or(1);
+  const auto batch_rows = options.local_shuffle_buffer_size ? options.local_shuffle_buffer_size : options.batch_size;
   std::uint64_t epoch = 0;
   std::int64_t skipped = 0;  // rows that are not read
   std::int64_t dropped = 0;  // rows that are read and dropped
@@ -331,9 +332,10 @@ void Batches::Iterator::State::begin() {
       dropped -= skipped;
     }
     const RowRanges share = share_of(shard->position, shard->rank());
-    execution = std::make_unique<Execution>(plan, shard->choice_of(part_of(share, skipped, rows_of(share))));
+    execution =
+        std::make_unique<Execution>(plan, shard->choice_of(part_of(share, skipped, rows_of(share))), batch_rows);
   } else {
-    execution = std::make_unique<Execution>(plan);
+    execution = std::make_unique<Execution>(plan, ChoosePieces(), batch_rows);
   }
   stream = std::make_unique<OfExecution>(*execution);
   if (options.local_shuffle_buffer_size) {

@@ -53,11 +53,23 @@ bool begin_jpeg(JpegState& state, const unsigned char* bytes, unsigned long size
   return true;
 }
 
+// Fetches the memory of a later row, which is not in the cache where it is a part of a large batch, while this one is
+// decoded.
+void fetch_row_ahead(const jpeg_decompress_struct& image, const unsigned char* pixels, std::size_t row_bytes) {
+  constexpr std::size_t kRowsAhead = 16;
+  constexpr std::size_t kLineBytes = 64;
+  const std::size_t row = image.output_scanline + kRowsAhead;
+  if (row >= image.output_height) return;
+  for (std::size_t at = 0; at < row_bytes; at += kLineBytes)
+    __builtin_prefetch(pixels + row * row_bytes + at, /*rw=*/1, /*locality=*/2);
+}
+
 bool read_jpeg_rows(JpegState& state, J_COLOR_SPACE space, unsigned char* pixels, std::size_t row_bytes) {
   if (setjmp(state.failed) != 0) return false;
   state.image.out_color_space = space;
   jpeg_start_decompress(&state.image);
   while (state.image.output_scanline < state.image.output_height) {
+    fetch_row_ahead(state.image, pixels, row_bytes);
     JSAMPROW row = pixels + state.image.output_scanline * row_bytes;
     jpeg_read_scanlines(&state.image, &row, 1);
   }
@@ -82,16 +94,20 @@ class JpegDecoder final : public PictureDecoder {
   const PictureHeader& header() const override { return header_; }
 
   Picture decode() override {
+    const std::int64_t bytes = header_.height * header_.width * channel_count(header_.channels);
+    Picture picture{.header = header_, .pixels = std::vector<std::uint8_t>(bytes)};
+    decode_pixels(picture.pixels);
+    return picture;
+  }
+  void decode_pixels(std::span<std::uint8_t> pixels) override {
     const std::int64_t row_bytes = header_.width * channel_count(header_.channels);
-    Picture picture{.header = header_, .pixels = std::vector<std::uint8_t>(header_.height * row_bytes)};
     const J_COLOR_SPACE space = header_.channels == Channels::grey  ? JCS_GRAYSCALE
                                 : header_.channels == Channels::rgb ? JCS_RGB
                                                                     : JCS_CMYK;
-    if (!read_jpeg_rows(state_, space, picture.pixels.data(), row_bytes)) fail();
+    if (!read_jpeg_rows(state_, space, pixels.data(), row_bytes)) fail();
     if (header_.channels == Channels::cmyk) {  // stored inverted, as Pillow assumes
-      for (std::uint8_t& value : picture.pixels) value = 255 - value;
+      for (std::uint8_t& value : pixels) value = 255 - value;
     }
-    return picture;
   }
 
  private:

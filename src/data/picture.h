@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -51,7 +52,9 @@ class PictureDecoder {
  public:
   virtual ~PictureDecoder() = default;
   virtual const PictureHeader& header() const = 0;  // read by the constructor
-  virtual Picture decode() = 0;                     // called once
+  // One of these is called, once. The second one decodes the pixels only, into as many bytes as the picture has.
+  virtual Picture decode() = 0;
+  virtual void decode_pixels(std::span<std::uint8_t> pixels) = 0;
 };
 
 bool is_jpeg(std::string_view bytes);  // by their beginning

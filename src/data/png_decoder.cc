@@ -94,14 +94,17 @@ class PngDecoder final : public PictureDecoder {
     Picture picture{.header = header_};
     read_palette(picture);
     read_transparent_colour(picture);
+    picture.pixels.resize(static_cast<std::size_t>(header_.height * header_.width * channel_count(header_.channels)));
+    decode_pixels(picture.pixels);
+    return picture;
+  }
+  void decode_pixels(std::span<std::uint8_t> pixels) override {
     const std::size_t row_bytes = set_png_transformations(state_);
     if (row_bytes != static_cast<std::size_t>(header_.width * channel_count(header_.channels))) fail();
-    picture.pixels.resize(static_cast<std::size_t>(header_.height) * row_bytes);
     std::vector<png_bytep> rows;
     for (std::int64_t row = 0; row < header_.height; ++row)
-      rows.push_back(picture.pixels.data() + static_cast<std::size_t>(row) * row_bytes);
+      rows.push_back(pixels.data() + static_cast<std::size_t>(row) * row_bytes);
     if (!read_png_rows(state_, rows.data())) fail();
-    return picture;
   }
 
  private:

@@ -14,6 +14,8 @@
 
 namespace cadre::data {
 
+class BatchMemory;
+
 // Receives a block; may wait, and may throw to stop the producer.
 using Emit = std::function<void(Block block)>;
 
@@ -21,6 +23,9 @@ using Emit = std::function<void(Block block)>;
 struct ReadContext {
   arrow::MemoryPool* pool = nullptr;
   std::int64_t block_bytes = 0;  // approximate target size of blocks
+  // Memory for rows of a fixed size, which the consumer takes in batches; null: blocks have memory of their own.
+  std::shared_ptr<BatchMemory> batch_memory = {};
+  std::int64_t first_row = 0;  // of the piece, among the rows of the batches
   // Called for each file or row that the reader leaves out, where the plan allows that; null: it is not reported.
   std::function<void(const std::string& error)> skipped = {};
 };

@@ -10,13 +10,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <memory>
-#include <mutex>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 #include "cadre/error.h"
 #include "data/arrow_status.h"
+#include "data/batch_memory.h"
 #include "data/file_columns.h"
 #include "data/image_modes.h"
 #include "data/picture.h"
@@ -38,33 +41,38 @@ std::shared_ptr<arrow::Buffer> content_of(const InputFile& file) {
   return checked(file.open()->Read(file.size), "cannot read " + file.shown);
 }
 
-// A column that is made of whole files, one row for each.
+// A column of a block that is made of whole files, one row for each.
 class FileColumn {
  public:
   virtual ~FileColumn() = default;
   // Throws StorageError for bytes that are no row of this column; then nothing is added.
   virtual void add(const arrow::Buffer& bytes) = 0;
-  virtual std::int64_t bytes() const = 0;  // added by then
+  virtual bool is_full() const = 0;  // the block has enough rows
   virtual std::shared_ptr<arrow::Array> finish() = 0;
 };
 
 class BytesColumn final : public FileColumn {
  public:
-  explicit BytesColumn(arrow::MemoryPool* pool) : builder_(pool) {}
+  explicit BytesColumn(const ReadContext& context) : builder_(context.pool), block_bytes_(context.block_bytes) {}
 
   void add(const arrow::Buffer& bytes) override {
     if (bytes.size() > std::numeric_limits<std::int32_t>::max())
       throw StorageError(fmt::format("it has {} bytes, and a row at most 2 GiB: divide it", bytes.size()));
     check(builder_.Append(text_of(bytes)), "cannot keep it");
   }
-  std::int64_t bytes() const override { return builder_.value_data_length(); }
+  bool is_full() const override { return builder_.value_data_length() >= block_bytes_; }
   std::shared_ptr<arrow::Array> finish() override {
     return checked(builder_.Finish(), "cannot make a column of bytes");
   }
 
  private:
   arrow::BinaryBuilder builder_;
+  std::int64_t block_bytes_;
 };
+
+std::int64_t product_of(const std::vector<std::int64_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies());
+}
 
 // The type of a column of images.
 struct ImageColumnType {
@@ -74,46 +82,77 @@ struct ImageColumnType {
   std::shared_ptr<arrow::Field> field = {};
 };
 
+// Decodes images where they stay: in the memory of their batch, or of their block.
 class ImageColumn final : public FileColumn {
  public:
-  ImageColumn(const ImageColumnType& type, arrow::MemoryPool* pool) : type_(type), pixels_(pool) {}
+  // `rows`: the most that are added.
+  ImageColumn(const ImageColumnType& type, const ReadContext& context, std::int64_t rows)
+      : type_(type), block_bytes_(context.block_bytes), block_(context.pool) {
+    if (type.shape.empty()) return;
+    const std::int64_t row_bytes = product_of(type.shape);
+    std::int64_t most_rows = std::min(rows, (block_bytes_ + row_bytes - 1) / row_bytes);
+    if (context.batch_memory != nullptr && context.batch_memory->fits(row_bytes)) {
+      most_rows = std::min(most_rows, context.batch_memory->rows_left(context.first_row));
+      place_ = context.batch_memory->place(context.first_row, most_rows, row_bytes);
+    }
+    most_bytes_ = most_rows * row_bytes;
+  }
 
   void add(const arrow::Buffer& bytes) override {
-    const Image image = decode_image(text_of(bytes), type_.options);
-    const std::vector<std::int64_t> shape = image.shape();
-    require_fit(shape);
-    check(pixels_.Append(image.pixels.data(), std::ssize(image.pixels)), "cannot keep an image");
+    const auto decoder = make_picture_decoder(text_of(bytes));
+    const std::vector<std::int64_t> shape = shape_of(decoder->header(), type_.options);
+    if (!fits(shape)) {
+      decoder->decode();  // a damaged image is reported as one
+      refuse(shape);
+    }
+    const std::int64_t size = product_of(shape);
+    decode_into(*decoder, type_.options, {room_for(size), static_cast<std::size_t>(size)});
+    bytes_ += size;
     shapes_.push_back(shape);
   }
-  std::int64_t bytes() const override { return pixels_.length(); }
+  bool is_full() const override { return bytes_ >= most_bytes_.value_or(block_bytes_); }
   std::shared_ptr<arrow::Array> finish() override {
-    const std::int64_t count = pixels_.length();
-    const auto values =
-        std::make_shared<arrow::UInt8Array>(count, checked(pixels_.Finish(), "cannot make a column of images"));
+    block_.UnsafeAdvance(place_ == nullptr ? bytes_ : 0);
+    const auto bytes = place_ == nullptr ? checked(block_.Finish(), "cannot make a column of images")
+                                         : arrow::SliceBuffer(place_, 0, bytes_);
+    const auto values = std::make_shared<arrow::UInt8Array>(bytes_, bytes);
     return type_.shape.empty() ? make_variable_tensors(*type_.field, values, shapes_)
                                : make_tensors(values, type_.shape);
   }
 
  private:
+  bool fits(const std::vector<std::int64_t>& shape) const {
+    return type_.shape.empty() ? shape.size() == type_.dimensions : shape == type_.shape;
+  }
   // Throws InvalidArgument: the image is all right.
-  void require_fit(const std::vector<std::int64_t>& shape) const {
-    if (!type_.shape.empty() && shape != type_.shape)
+  [[noreturn]] void refuse(const std::vector<std::int64_t>& shape) const {
+    if (!type_.shape.empty())
       throw InvalidArgument(
           fmt::format("the image has the shape {}, and others {}: give a `size` and a `mode`, or set "
                       "`equal_shapes` to false",
                       fmt::join(shape, " x "), fmt::join(type_.shape, " x ")));
-    if (shape.size() != type_.dimensions)
-      throw InvalidArgument(fmt::format(
-          "the image has the shape {}, and others have {} dimensions: give a `mode`, such as ImageMode::rgb",
-          fmt::join(shape, " x "), type_.dimensions));
+    throw InvalidArgument(
+        fmt::format("the image has the shape {}, and others have {} dimensions: give a `mode`, such as ImageMode::rgb",
+                    fmt::join(shape, " x "), type_.dimensions));
+  }
+  // Returns the place of the next image.
+  std::uint8_t* room_for(std::int64_t size) {
+    if (place_ != nullptr) return place_->mutable_data() + bytes_;
+    check(block_.Reserve(most_bytes_.value_or(bytes_ + size)), "cannot keep an image");
+    return block_.mutable_data() + bytes_;
   }
 
   const ImageColumnType& type_;
-  arrow::BufferBuilder pixels_;
+  std::int64_t block_bytes_;
+  std::optional<std::int64_t> most_bytes_;       // of the block; empty: unknown
+  std::shared_ptr<arrow::MutableBuffer> place_;  // in the memory of a batch; null: the block has its own
+  arrow::BufferBuilder block_;
+  std::int64_t bytes_ = 0;  // added so far
   std::vector<std::vector<std::int64_t>> shapes_;
 };
 
-using MakeColumn = std::function<std::unique_ptr<FileColumn>(arrow::MemoryPool* pool)>;
+// Makes the column of a block of at most so many rows, the first of which is `context.first_row`.
+using MakeColumn = std::function<std::unique_ptr<FileColumn>(const ReadContext& context, std::int64_t rows)>;
 
 class WholeFiles final : public PieceReader {
  public:
@@ -165,19 +204,22 @@ std::vector<Piece> WholeFiles::make_pieces(const std::shared_ptr<WholeFiles>& se
 // Rows that are collected to a block.
 class WholeFiles::Rows {
  public:
-  Rows(const WholeFiles& reader, const ReadContext& context, const Emit& emit)
-      : reader_(reader), context_(context), emit_(emit) {}
+  // `rows`: the most that are added.
+  Rows(const WholeFiles& reader, const ReadContext& context, std::int64_t rows, const Emit& emit)
+      : reader_(reader), context_(context), rows_left_(rows), emit_(emit) {}
 
   FileColumn& column() {
-    if (column_ == nullptr) column_ = reader_.make_column_(context_.pool);
+    if (column_ == nullptr) column_ = reader_.make_column_(context_, rows_left_);
     return *column_;
   }
   void add_file(std::size_t file) {
     files_.push_back({file, 1});
-    if (column_ != nullptr && column_->bytes() >= context_.block_bytes) finish_block();
+    if (column_ != nullptr && column_->is_full()) finish_block();
   }
   void finish_block() {
     if (files_.empty()) return;
+    context_.first_row += std::ssize(files_);
+    rows_left_ -= std::ssize(files_);
     const auto array = column_ != nullptr ? column_->finish() : nullptr;
     column_.reset();
     emit_(reader_.columns_.complete({array}, std::exchange(files_, {}), context_.pool));
@@ -185,7 +227,8 @@ class WholeFiles::Rows {
 
  private:
   const WholeFiles& reader_;
-  const ReadContext& context_;
+  ReadContext context_;
+  std::int64_t rows_left_;
   const Emit& emit_;
   std::unique_ptr<FileColumn> column_;  // null: it is not wanted, or nothing was added
   std::vector<FileRows> files_;
@@ -195,12 +238,13 @@ void WholeFiles::read(const Piece& piece, const ReadContext& context, const Emit
   const std::size_t first = begins_[static_cast<std::size_t>(piece.number)];
   const std::size_t last = begins_[static_cast<std::size_t>(piece.number) + 1];
   const bool is_wanted = columns_.wants(column_);
-  Rows rows(*this, context, emit);
+  const ReadContext only_to_try{.pool = context.pool, .block_bytes = context.block_bytes};
+  Rows rows(*this, context, piece.end.value_or(static_cast<std::int64_t>(last - first)) - piece.begin, emit);
   std::int64_t row = 0;
   for (std::size_t file = first; file < last && (!piece.end || row < *piece.end); ++file) {
     const bool is_in_range = row >= piece.begin;
     if (skips_damaged_ && !(is_wanted && is_in_range)) {  // decoded to find out if it is a row
-      if (!add(file, context, *make_column_(context.pool))) continue;
+      if (!add(file, context, *make_column_(only_to_try, 1))) continue;
     } else if (is_wanted && is_in_range) {
       if (!add(file, context, rows.column())) continue;
     }
@@ -241,9 +285,13 @@ ImageSample look_at_some(const std::vector<InputFile>& files, const DecodeImageO
   const std::size_t count = std::min(files.size(), kMost);
   std::vector<std::vector<std::int64_t>> shapes(count);
   side_by_side(count, [&](std::size_t number) {
-    const auto bytes = content_of(files[number * files.size() / count]);
+    const InputFile& file = files[number * files.size() / count];
+    // Arrow's pool takes megabytes for each thread that allocates.
+    std::string bytes(static_cast<std::size_t>(file.size), '\0');
+    bytes.resize(
+        static_cast<std::size_t>(checked(file.open()->Read(file.size, bytes.data()), "cannot read " + file.shown)));
     try {
-      shapes[number] = shape_of(make_picture_decoder(text_of(*bytes))->header(), options);
+      shapes[number] = shape_of(make_picture_decoder(bytes)->header(), options);
     } catch (const StorageError&) {  // reported when its rows are read, like the next one
     } catch (const InvalidArgument&) {
     }
@@ -292,14 +340,14 @@ Source open_images(const ReadFiles& read) {
   const auto type = std::make_shared<const ImageColumnType>(type_of(read, options, sample));
   columns.set_own({type->field});
   std::optional<std::int64_t> row_bytes;
-  if (!type->shape.empty()) {
-    row_bytes = 1;
-    for (const std::int64_t width : type->shape) *row_bytes *= width;
-  }
+  if (!type->shape.empty()) row_bytes = product_of(type->shape);
   Source source{.name = "read_images", .schema = columns.schema()};
   const auto reader = std::make_shared<WholeFiles>(
       std::move(columns), type->field->name(),
-      [type](arrow::MemoryPool* pool) { return std::make_unique<ImageColumn>(*type, pool); }, read.skip_damaged);
+      [type](const ReadContext& context, std::int64_t rows) {
+        return std::make_unique<ImageColumn>(*type, context, rows);
+      },
+      read.skip_damaged);
   source.pieces = reader->make_pieces(reader, sample.bytes_per_byte, row_bytes);
   return source;
 }
@@ -310,7 +358,8 @@ Source open_binary_files(const ReadFiles& read) {
   columns.set_own({arrow::field(kName, arrow::binary())});
   Source source{.name = "read_binary_files", .schema = columns.schema()};
   const auto reader = std::make_shared<WholeFiles>(
-      std::move(columns), kName, [](arrow::MemoryPool* pool) { return std::make_unique<BytesColumn>(pool); }, false);
+      std::move(columns), kName,
+      [](const ReadContext& context, std::int64_t /*rows*/) { return std::make_unique<BytesColumn>(context); }, false);
   source.pieces = reader->make_pieces(reader, 1, {});
   return source;
 }
