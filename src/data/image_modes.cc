@@ -84,6 +84,10 @@ Channels mode_of(const PictureHeader& header, ImageMode mode) {
     case ImageMode::stored:
       break;
   }
+  if (header.is_deep_grey)
+    throw InvalidArgument(
+        "the image is grey of 16 bits, whose values 8 bits cannot keep: give a mode, such as ImageMode::grey, for the "
+        "upper 8 bits, or read its file with read_binary_files");
   if (header.channels == Channels::palette)
     throw InvalidArgument("the image has a palette: give a mode, such as ImageMode::rgb");
   if (header.channels == Channels::cmyk)

@@ -98,10 +98,24 @@ std::vector<NpyFile> read_headers(const std::vector<InputFile>& files, bool skip
   return read;
 }
 
+// Returns true for archives, whose arrays are columns. Throws InvalidArgument for archives and arrays together.
+bool are_archives(const std::vector<InputFile>& files) {
+  const auto is_archive = [](const InputFile& file) { return file.path.ends_with(".npz"); };
+  const auto archive = std::ranges::find_if(files, is_archive);
+  const auto array = std::ranges::find_if_not(files, is_archive);
+  if (archive != files.end() && array != files.end())
+    throw InvalidArgument(fmt::format(
+        "read_numpy: {} is an archive of arrays, and {} an array: read .npz and .npy files as two datasets, for which "
+        "`file_extensions` chooses them",
+        archive->shown, array->shown));
+  return array == files.end();
+}
+
 }  // namespace
 
 Source open_npy(const ReadFiles& read) {
   FileColumns columns(read);
+  if (are_archives(columns.files())) return open_npz(read);
   Source source{.name = "read_numpy"};
   std::vector<NpyFile> files = read_headers(columns.files(), read.skip_damaged);
   const auto first = std::ranges::find(files, "", &NpyFile::fault);

@@ -19,6 +19,7 @@ struct PictureHeader {
   std::int64_t height = 0;
   std::int64_t width = 0;
   Channels channels = Channels::grey;
+  bool is_deep_grey = false;  // grey of 16 bits, of which the picture has the upper 8
 };
 
 // A picture with 8 bits per channel.

@@ -116,10 +116,7 @@ class PngDecoder final : public PictureDecoder {
     bit_depth_ = png_get_bit_depth(state_.png, state_.info);
     switch (png_get_color_type(state_.png, state_.info)) {
       case PNG_COLOR_TYPE_GRAY:
-        if (bit_depth_ == 16)
-          throw StorageError(
-              "it is a grey PNG image of 16 bits per pixel, which has no form in 8 bits that keeps its "
-              "values: convert it, or read its file with read_binary_files");
+        header_.is_deep_grey = bit_depth_ == 16;
         header_.channels = bit_depth_ == 1 ? Channels::one_bit : Channels::grey;
         break;
       case PNG_COLOR_TYPE_GRAY_ALPHA:

@@ -63,7 +63,8 @@ Source open_text(const ReadFiles& read);
 Source open_images(const ReadFiles& read);
 Source open_binary_files(const ReadFiles& read);
 Source open_lines(const ReadFiles& read);
-Source open_npy(const ReadFiles& read);
+Source open_npy(const ReadFiles& read);  // .npy files, or .npz ones
+Source open_npz(const ReadFiles& read);
 Source open_tf_records(const ReadFiles& read);
 Source open_webdataset(const ReadFiles& read);
 // Opens a read of any format.

@@ -314,6 +314,32 @@ class ReadTest(unittest.TestCase):
                 else:
                     self.assertEqual(column.to_pylist(), array.tolist())
 
+    def test_archives_of_arrays_are_those_of_numpy(self):
+        for seed in range(FIRST, FIRST + 20):
+            rng = numpy.random.default_rng(seed)
+            rows = int(rng.integers(0, 2000))
+            arrays = {"x": rng.integers(0, 9, (rows, 3)), "y": rng.normal(size=rows), "z": numpy.asfortranarray(rng.normal(size=(rows, 2)))}
+            save = numpy.savez_compressed if rng.random() < 0.5 else numpy.savez
+            folder = self.folder / f"archive_{seed}"
+            folder.mkdir()
+            save(folder / "1.npz", **arrays)
+            with self.subTest(seed=seed, rows=rows, save=save.__name__):
+                table = self.read("numpy", folder, file_extensions=["npz"])
+                self.assertNotIsInstance(table, str, table)
+                numpy.testing.assert_array_equal(table["y"].to_numpy(), arrays["y"])
+                for name in "xz":
+                    column = table[name].combine_chunks()
+                    numpy.testing.assert_array_equal(column.to_numpy_ndarray(), arrays[name])
+
+    def test_deep_grey_becomes_its_upper_bits(self):
+        folder = self.folder / "deep"
+        folder.mkdir()
+        pixels = numpy.random.default_rng(5).integers(0, 65536, (6, 5)).astype(numpy.uint16)
+        PIL.Image.fromarray(pixels).save(folder / "1.png")
+        self.assertIn("grey of 16 bits", self.read("images", folder))
+        table = self.read("images", folder, mode="L")
+        numpy.testing.assert_array_equal(images_of(table)[0], pixels >> 8)
+
     def test_tf_records_are_those_of_protocol_buffers_and_ray(self):
         example_class = make_example_class()
         for seed in range(FIRST, FIRST + 20):

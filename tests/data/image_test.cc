@@ -14,6 +14,7 @@
 namespace cadre::data {
 namespace {
 
+using test_support::deep_grey_png_of;
 using test_support::jpeg_of;
 using test_support::message_of;
 using test_support::png_of;
@@ -167,6 +168,19 @@ TEST(DecodeImage, WantsAModeForColoursOfPrinters) {
   const std::string bytes = jpeg(8, 8, 4);
   EXPECT_THAT(message_of<InvalidArgument>([&] { decode_image(bytes); }), HasSubstr("(CMYK): give a mode"));
   EXPECT_THAT(decode_image(bytes, {.mode = ImageMode::rgb}).shape(), ElementsAre(8, 8, 3));
+}
+
+TEST(DecodeImage, HasTheUpperBitsOfDeepGreyIfAskedForAMode) {
+  std::vector<std::uint16_t> pixels;
+  for (int i = 0; i < 12; ++i) pixels.push_back(static_cast<std::uint16_t>(i * 5000 + 255));
+  const std::string bytes = deep_grey_png_of(pixels, 3, 4);
+  EXPECT_THAT(message_of<InvalidArgument>([&] { decode_image(bytes); }), HasSubstr("grey of 16 bits"));
+  const Image grey = decode_image(bytes, {.mode = ImageMode::grey});
+  const Image colours = decode_image(bytes, {.mode = ImageMode::rgb});
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
+    EXPECT_EQ(grey.pixels[i], pixels[i] >> 8);
+    EXPECT_EQ(colours.pixels[3 * i + 1], pixels[i] >> 8);
+  }
 }
 
 TEST(DecodeImage, RefusesASizeThatIsNone) {

@@ -26,22 +26,32 @@ inline std::vector<std::uint8_t> smooth_pixels(int height, int width, int channe
   return pixels;
 }
 
-// Returns a PNG file, with 1 to 4 channels as grey, grey and alpha, RGB, RGBA.
-inline std::string png_of(const std::vector<std::uint8_t>& pixels, int height, int width, int channels) {
-  constexpr png_uint_32 kFormats[] = {PNG_FORMAT_GRAY, PNG_FORMAT_GA, PNG_FORMAT_RGB, PNG_FORMAT_RGBA};
+// Returns a PNG file of one of libpng's simple formats.
+inline std::string png_in(png_uint_32 format, const void* pixels, int height, int width) {
   png_image image = {};
   image.version = PNG_IMAGE_VERSION;
   image.height = static_cast<png_uint_32>(height);
   image.width = static_cast<png_uint_32>(width);
-  image.format = kFormats[channels - 1];
+  image.format = format;
   png_alloc_size_t size = 0;
-  if (png_image_write_to_memory(&image, nullptr, &size, 0, pixels.data(), 0, nullptr) == 0)
+  if (png_image_write_to_memory(&image, nullptr, &size, 0, pixels, 0, nullptr) == 0)
     throw std::runtime_error(image.message);
   std::string bytes(size, 0);
-  if (png_image_write_to_memory(&image, bytes.data(), &size, 0, pixels.data(), 0, nullptr) == 0)
+  if (png_image_write_to_memory(&image, bytes.data(), &size, 0, pixels, 0, nullptr) == 0)
     throw std::runtime_error(image.message);
   bytes.resize(size);
   return bytes;
+}
+
+// Returns a PNG file, with 1 to 4 channels as grey, grey and alpha, RGB, RGBA.
+inline std::string png_of(const std::vector<std::uint8_t>& pixels, int height, int width, int channels) {
+  constexpr png_uint_32 kFormats[] = {PNG_FORMAT_GRAY, PNG_FORMAT_GA, PNG_FORMAT_RGB, PNG_FORMAT_RGBA};
+  return png_in(kFormats[channels - 1], pixels.data(), height, width);
+}
+
+// Returns a PNG file in grey of 16 bits.
+inline std::string deep_grey_png_of(const std::vector<std::uint16_t>& pixels, int height, int width) {
+  return png_in(PNG_FORMAT_LINEAR_Y, pixels.data(), height, width);
 }
 
 // Returns a JPEG file with 1, 3 or 4 channels as grey, RGB, CMYK.

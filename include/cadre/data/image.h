@@ -14,7 +14,8 @@ namespace cadre::data {
 
 /// Channels of a decoded image.
 enum class ImageMode {
-  /// As in the file: grey, grey with alpha, RGB or RGBA. Images with a palette and CMYK images need another mode.
+  /// As in the file: grey, grey with alpha, RGB or RGBA. Images with a palette, CMYK images and grey ones of 16 bits
+  /// need another mode.
   stored,
   grey,  ///< one channel, 0.299 red + 0.587 green + 0.114 blue: Pillow's mode "L"
   rgb,   ///< three channels, without alpha: Pillow's mode "RGB"
@@ -49,10 +50,11 @@ struct Image {
 };
 
 /// Returns an image from the bytes of a JPEG or PNG file. Its orientation, colour profile and gamma are not applied, as
-/// in Pillow; 16 bits per channel become the upper 8. Throws StorageError that says what is wrong with the bytes: they
-/// end early, are damaged, of another format, grey of 16 bits, or an image of more than 178,956,970 pixels (Pillow's
-/// limit), which takes no memory; InvalidArgument for invalid options, and if the image has a palette or CMYK and the
-/// mode is ImageMode::stored. May be called in any thread.
+/// in Pillow; 16 bits per channel become the upper 8, also in grey images, whose values above 255 Pillow would cut off.
+/// Throws StorageError that says what is wrong with the bytes: they end early, are damaged, of another format, or an
+/// image of more than 178,956,970 pixels (Pillow's limit), which takes no memory; InvalidArgument for invalid options,
+/// and if the image has a palette, CMYK or grey of 16 bits and the mode is ImageMode::stored. May be called in any
+/// thread.
 Image decode_image(std::string_view bytes, const DecodeImageOptions& options = {});
 
 /// Returns the images of a column of bytes, as a column of tensors of uint8 with the shape of Image::shape(). Throws

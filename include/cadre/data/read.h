@@ -112,15 +112,17 @@ struct NumpyOptions {
   OnError on_error = OnError::fail;                    ///< see OnError; the number of rows is known even with skip
   bool include_paths = false;                          ///< adds a column "path"
   bool ignore_missing_paths = false;                   ///< see ImageOptions
-  std::vector<std::string> file_extensions = {"npy"};  ///< see ImageOptions
+  std::vector<std::string> file_extensions = {"npy"};  ///< see ImageOptions; {"npz"} for archives
   Partitioning partitioning = {};                      ///< see Partitioning
 };
 /// Reads arrays of numpy from .npy files, as the column "data": a row for each index of the first dimension, and a
 /// single row for an array without dimensions. Rows of further dimensions are tensors of the remaining shape. Values
 /// are truth values, integers, floats, and, in arrays of one dimension, bytes, texts, and times and durations in s, ms,
 /// us or ns; of either byte order, in C's or Fortran's order (which is read as a whole). All arrays have the same type
-/// and rows of the same shape. Throws like read_images; an execution throws StorageError, with the file, for a file
-/// that is damaged, ends early, has pickled objects, or differs from the others.
+/// and rows of the same shape. Files whose names end with ".npz" are archives, as numpy.savez and savez_compressed
+/// write them: each array is a column of its name, and all have equally many rows; wanted arrays are read as a whole.
+/// Throws like read_images, and InvalidArgument for .npy and .npz files together; an execution throws StorageError,
+/// with the file, for a file that is damaged, ends early, has pickled objects, or differs from the others.
 Dataset read_numpy(const std::vector<std::string>& paths, const NumpyOptions& options = {});
 /// Does the same with one path.
 Dataset read_numpy(const std::string& path, const NumpyOptions& options = {});
