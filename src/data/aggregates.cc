@@ -80,8 +80,9 @@ bool has_order(const arrow::DataType& type) {
 std::shared_ptr<arrow::DataType> values_type(const Aggregate& aggregate, const arrow::DataType& type) {
   if (aggregate.kind == Kind::count && type.id() != arrow::Type::HALF_FLOAT) return type.GetSharedPtr();
   const auto plain = key_type(type.GetSharedPtr());
-  const bool is_extreme = aggregate.kind == Kind::min || aggregate.kind == Kind::max;
-  return arrow::is_decimal(plain->id()) && !is_extreme ? arrow::float64() : plain;
+  const bool keeps_decimals =
+      aggregate.kind == Kind::min || aggregate.kind == Kind::max || aggregate.kind == Kind::count_distinct;
+  return arrow::is_decimal(plain->id()) && !keeps_decimals ? arrow::float64() : plain;
 }
 
 std::shared_ptr<arrow::Array> cast(const std::shared_ptr<arrow::Array>& values,
@@ -97,14 +98,24 @@ std::shared_ptr<arrow::Array> nulls(std::int64_t count, const std::shared_ptr<ar
 
 }  // namespace
 
+std::string fault_of(const Aggregate& aggregate) {
+  if (aggregate.column.empty() && aggregate.kind != Kind::count)
+    return fmt::format("{} needs a column", to_string(aggregate));
+  if (aggregate.kind == Kind::quantile && !(aggregate.q >= 0 && aggregate.q <= 1))
+    return fmt::format("{} cannot be computed: q is {}; it must be from 0 to 1", to_string(aggregate), aggregate.q);
+  return "";
+}
+
 std::shared_ptr<arrow::DataType> result_type(const Aggregate& aggregate, const arrow::DataType& column) {
   if (aggregate.kind == Kind::count) return arrow::int64();
   const auto type = values_type(aggregate, column);
   const bool is_extreme = aggregate.kind == Kind::min || aggregate.kind == Kind::max;
-  if (!is_number(*type) && !(is_extreme && has_order(*type)))
+  const bool accepts_others = is_extreme || aggregate.kind == Kind::count_distinct;
+  if (!is_number(*type) && !(accepts_others && has_order(*type)))
     throw InvalidArgument(fmt::format("{} cannot be computed: the column is of {}, which is no type of {}",
                                       to_string(aggregate), column.ToString(),
-                                      is_extreme ? "numbers, texts, dates or times" : "numbers"));
+                                      accepts_others ? "numbers, texts, dates or times" : "numbers"));
+  if (aggregate.kind == Kind::count_distinct) return arrow::int64();
   if (is_extreme) return type;
   if (aggregate.kind == Kind::sum && !is_float(*type)) return arrow::int64();
   return arrow::float64();
@@ -178,6 +189,8 @@ void Aggregation::add(const std::shared_ptr<arrow::Array>& values, const arrow::
   }
   const auto type = values_type(aggregate_, *values->type());
   values_type_ = type;
+  if (aggregate_.kind == Kind::count_distinct && type->id() != arrow::Type::NA)
+    return distinct_.add(cast(values, type), groups, options_.ignore_nan);
   if (is_number(*type)) {
     for_each_number(*cast(values, type), [&](std::int64_t row, auto value) {
       if constexpr (std::is_floating_point_v<decltype(value)>) {
@@ -192,8 +205,10 @@ void Aggregation::add(const std::shared_ptr<arrow::Array>& values, const arrow::
   if (aggregate_.kind != Kind::count) extremes_.add(cast(values, type), groups);
 }
 
-void Aggregation::add_integer(Group& group, WideInteger value) const {
+void Aggregation::add_integer(Group& group, WideInteger value) {
   ++group.count;
+  if (aggregate_.kind == Kind::quantile)
+    return quantiles_.add(static_cast<std::uint32_t>(&group - groups_.data()), static_cast<double>(value));
   if (is_extreme()) {
     const bool is_better = aggregate_.kind == Kind::min ? value < group.integer : value > group.integer;
     if (!group.has_extreme || is_better) group.integer = value;
@@ -207,9 +222,11 @@ void Aggregation::add_integer(Group& group, WideInteger value) const {
   group.squares += difference * (static_cast<double>(value) - group.mean);
 }
 
-void Aggregation::add_double(Group& group, double value) const {
+void Aggregation::add_double(Group& group, double value) {
   if (std::isnan(value) && options_.ignore_nan) return;
   ++group.count;
+  if (aggregate_.kind == Kind::quantile)
+    return quantiles_.add(static_cast<std::uint32_t>(&group - groups_.data()), value);
   if (is_extreme()) {
     if (std::isnan(value)) return;
     const bool is_better = aggregate_.kind == Kind::min ? value < group.number : value > group.number;
@@ -287,16 +304,32 @@ std::shared_ptr<arrow::Array> Aggregation::double_results(std::int64_t count) co
   return is_extreme() ? cast(results, values_type_) : results;
 }
 
-std::shared_ptr<arrow::Array> Aggregation::results(std::int64_t count) const {
-  if (aggregate_.kind == Kind::count) {
-    arrow::Int64Builder builder;
-    for (std::int64_t i = 0; i < count; ++i)
-      check(builder.Append(i < std::ssize(groups_) ? groups_[static_cast<std::size_t>(i)].count : 0), kAggregating);
-    return checked(builder.Finish(), kAggregating);
+std::shared_ptr<arrow::Array> Aggregation::quantile_results(std::int64_t count) const {
+  arrow::DoubleBuilder builder;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool is_null = is_left_out(groups_[static_cast<std::size_t>(i)]);
+    const auto result = quantiles_.quantile(static_cast<std::uint32_t>(i), aggregate_.q);
+    check(is_null || !result ? builder.AppendNull() : builder.Append(*result), kAggregating);
   }
+  return checked(builder.Finish(), kAggregating);
+}
+
+std::shared_ptr<arrow::Array> Aggregation::count_results(std::int64_t count) const {
+  arrow::Int64Builder builder;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t values = i < std::ssize(groups_) ? groups_[static_cast<std::size_t>(i)].count : 0;
+    check(builder.Append(aggregate_.kind == Kind::count ? values : distinct_.count(static_cast<std::uint32_t>(i))),
+          kAggregating);
+  }
+  return checked(builder.Finish(), kAggregating);
+}
+
+std::shared_ptr<arrow::Array> Aggregation::results(std::int64_t count) const {
+  if (aggregate_.kind == Kind::count || aggregate_.kind == Kind::count_distinct) return count_results(count);
   if (values_type_ == nullptr) return nulls(count, arrow::null());
   const auto type = result_type(aggregate_, *values_type_);
   if (type->id() == arrow::Type::NA) return nulls(count, type);
+  if (aggregate_.kind == Kind::quantile) return quantile_results(count);
   if (is_number(*type)) return is_float(*type) ? double_results(count) : integer_results(count);
   auto extremes = extremes_.results(count, type);
   if (options_.ignore_nulls) return extremes;

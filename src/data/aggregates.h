@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cadre/data/dataset.h"
+#include "data/distribution.h"
 #include "data/plan.h"
 
 namespace cadre::data {
@@ -15,6 +17,8 @@ namespace cadre::data {
 // Supported by both compilers, but not in the standard: sums of 64-bit numbers are exact in it.
 __extension__ typedef __int128 WideInteger;
 
+// Returns what is wrong with an aggregate, whatever its column is; empty: nothing.
+std::string fault_of(const Aggregate& aggregate);
 // Returns the type of an aggregate of a column. Throws InvalidArgument if columns of its type have no such aggregate.
 std::shared_ptr<arrow::DataType> result_type(const Aggregate& aggregate, const arrow::DataType& column);
 
@@ -54,6 +58,8 @@ class Aggregation {
   // Returns the result of each group, in the type of result_type(), or nulls if nothing was added.
   std::shared_ptr<arrow::Array> results(std::int64_t count = 1) const;
 
+  // Returns the bytes of the values that are kept, beside those of the groups.
+  std::int64_t held_bytes() const { return quantiles_.held_bytes() + distinct_.held_bytes(); }
   // Returns the bytes that a group takes; approximate for values of variable length.
   static constexpr std::int64_t bytes_per_group() { return static_cast<std::int64_t>(sizeof(Group)); }
 
@@ -70,18 +76,22 @@ class Aggregation {
   };
 
   bool is_extreme() const { return aggregate_.kind == Aggregate::Kind::min || aggregate_.kind == Aggregate::Kind::max; }
-  void add_integer(Group& group, WideInteger value) const;
-  void add_double(Group& group, double value) const;
+  void add_integer(Group& group, WideInteger value);
+  void add_double(Group& group, double value);
   bool is_left_out(const Group& group) const;
   double mean_of(const Group& group) const;
   std::shared_ptr<arrow::Array> integer_results(std::int64_t count) const;
   std::shared_ptr<arrow::Array> double_results(std::int64_t count) const;
+  std::shared_ptr<arrow::Array> quantile_results(std::int64_t count) const;
+  std::shared_ptr<arrow::Array> count_results(std::int64_t count) const;
 
   Aggregate aggregate_;
   AggregateOptions options_;
   std::shared_ptr<arrow::DataType> values_type_ = {};  // null: nothing was added
   std::vector<Group> groups_ = {};
   Extremes extremes_;  // of types other than numbers
+  Quantiles quantiles_ = {};
+  DistinctCounts distinct_ = {};
 };
 
 }  // namespace cadre::data

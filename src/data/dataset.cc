@@ -22,9 +22,11 @@
 #include "data/files.h"
 #include "data/folder_writer.h"
 #include "data/functions.h"
+#include "data/group_by.h"
 #include "data/parquet_writer.h"
 #include "data/plan.h"
 #include "data/row_values.h"
+#include "data/stratified_split.h"
 #include "data/text_writer.h"
 
 namespace cadre::data {
@@ -162,9 +164,14 @@ Aggregate min(const std::string& column) { return {Aggregate::Kind::min, column}
 Aggregate max(const std::string& column) { return {Aggregate::Kind::max, column}; }
 Aggregate mean(const std::string& column) { return {Aggregate::Kind::mean, column}; }
 Aggregate std(const std::string& column) { return {Aggregate::Kind::std, column}; }
+Aggregate quantile(const std::string& column, double q) { return {Aggregate::Kind::quantile, column, q}; }
+Aggregate median(const std::string& column) { return quantile(column, 0.5); }
+Aggregate count_distinct(const std::string& column) { return {Aggregate::Kind::count_distinct, column}; }
 
 std::string to_string(const Aggregate& aggregate) {
-  constexpr const char* kNames[] = {"count", "sum", "min", "max", "mean", "std"};
+  constexpr const char* kNames[] = {"count", "sum", "min", "max", "mean", "std", "median", "count_distinct"};
+  if (aggregate.kind == Aggregate::Kind::quantile && aggregate.q != 0.5)
+    return fmt::format("quantile({}, {})", aggregate.column, aggregate.q);
   return fmt::format("{}({})", kNames[static_cast<int>(aggregate.kind)], aggregate.column);
 }
 
@@ -279,6 +286,7 @@ std::pair<Dataset, Dataset> Dataset::split_off(std::int64_t count, const TrainTe
                     "leave rows for training",
                     count, rows));
   const Dataset all = options.shuffle ? random_shuffle(options.seed) : *this;
+  if (!options.stratify.empty()) return stratified_split(all, options.stratify, count);
   return {all.limit(rows - count), all.skip(rows - count)};
 }
 
@@ -391,16 +399,30 @@ void Dataset::show(std::int64_t count) const {
   for (const Row& row : take(count)) std::puts(to_json(row.value()).c_str());
 }
 
+namespace {
+
+void require_within_limit(const std::vector<Aggregation>& aggregations, std::int64_t limit_bytes) {
+  std::int64_t bytes = 0;
+  for (const Aggregation& one : aggregations) bytes += one.held_bytes();
+  if (bytes > limit_bytes)
+    throw_memory_limit("the values that quantile and count_distinct keep take", bytes, limit_bytes,
+                       "aggregate a sample of the rows (random_sample)");
+}
+
+}  // namespace
+
 Row Dataset::aggregate(const std::vector<Aggregate>& aggregates, const AggregateOptions& options) const {
   if (options.ddof < 0) throw InvalidArgument(fmt::format("ddof is {}; it must be 0 or more", options.ddof));
   std::vector<Aggregation> aggregations;
   std::vector<std::string> columns;
   for (const Aggregate& one : aggregates) {
+    if (const std::string fault = fault_of(one); !fault.empty()) throw InvalidArgument(fault);
     aggregations.emplace_back(one, options);
     const bool is_of_rows = one.column.empty() && one.kind == Aggregate::Kind::count;
     if (!is_of_rows && std::ranges::find(columns, one.column) == columns.end()) columns.push_back(one.column);
   }
   if (aggregates.empty()) throw InvalidArgument("aggregate needs at least one aggregate");
+  const std::int64_t limit = memory_limit(PlanAccess::plan(*this).options);
   for_each_block(*this, select_columns(columns), [&](const Block& block) {
     for (Aggregation& one : aggregations) {
       const std::string& column = one.aggregate().column;
@@ -410,6 +432,7 @@ Row Dataset::aggregate(const std::vector<Aggregate>& aggregates, const Aggregate
         one.add(block->GetColumnByName(column));
       }
     }
+    require_within_limit(aggregations, limit);
   });
   Dict results;
   for (const Aggregation& one : aggregations)
@@ -431,6 +454,15 @@ Value only_result(const Dataset& dataset, const Aggregate& aggregate, const Aggr
 
 }  // namespace
 
+double Dataset::quantile(const std::string& column, double q, const AggregateOptions& options) const {
+  return only_result(*this, data::quantile(column, q), options).get<double>();
+}
+double Dataset::median(const std::string& column, const AggregateOptions& options) const {
+  return quantile(column, 0.5, options);
+}
+std::int64_t Dataset::count_distinct(const std::string& column, const AggregateOptions& options) const {
+  return only_result(*this, data::count_distinct(column), options).get<std::int64_t>();
+}
 double Dataset::mean(const std::string& column, const AggregateOptions& options) const {
   return only_result(*this, data::mean(column), options).get<double>();
 }

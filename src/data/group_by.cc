@@ -96,7 +96,9 @@ Block Grouped::read_all() {
     }
     key_bytes += bytes_of(arrow::RecordBatch::Make(arrow::schema(fields), (*block)->num_rows(), columns)) *
                  (count - before) / (*block)->num_rows();
-    hold(key_bytes + count * bytes_per_group);
+    std::int64_t value_bytes = 0;
+    for (const Aggregation& aggregation : aggregations) value_bytes += aggregation.held_bytes();
+    hold(key_bytes + count * bytes_per_group + value_bytes);
     if (count > kMostGroups) throw InvalidArgument(fmt::format("groupby has more than {} groups", kMostGroups));
     progress_->count_task();
   }

@@ -33,6 +33,15 @@ Dataset GroupedData::max(const std::string& column, const AggregateOptions& opti
 Dataset GroupedData::std(const std::string& column, const AggregateOptions& options) const {
   return aggregate({data::std(column)}, options);
 }
+Dataset GroupedData::quantile(const std::string& column, double q, const AggregateOptions& options) const {
+  return aggregate({data::quantile(column, q)}, options);
+}
+Dataset GroupedData::median(const std::string& column, const AggregateOptions& options) const {
+  return aggregate({data::median(column)}, options);
+}
+Dataset GroupedData::count_distinct(const std::string& column, const AggregateOptions& options) const {
+  return aggregate({data::count_distinct(column)}, options);
+}
 
 Dataset GroupedData::batches() const {
   return PlanAccess::append(dataset_.sort({keys_.begin(), keys_.end()}), GroupBatches{keys_});

@@ -16,6 +16,7 @@
 
 #include "base/overload.h"
 #include "cadre/stored.h"
+#include "data/aggregates.h"
 #include "data/arrow_status.h"
 #include "data/expressions.h"
 #include "data/functions.h"
@@ -158,8 +159,7 @@ void add_faults(std::vector<std::string>& faults, const GroupBy& group_by) {
   Names names;
   for (const Aggregate& aggregate : group_by.aggregates) {
     names.push_back(to_string(aggregate));
-    if (aggregate.column.empty() && aggregate.kind != Aggregate::Kind::count)
-      faults.push_back(fmt::format("{} needs a column", names.back()));
+    if (std::string fault = fault_of(aggregate); !fault.empty()) faults.push_back(std::move(fault));
   }
   add_twice(faults, names);
 }

@@ -13,6 +13,8 @@ import subprocess
 import tempfile
 import unittest
 
+import numpy
+import pandas
 import pyarrow
 import pyarrow.compute
 import pyarrow.csv
@@ -149,6 +151,23 @@ class RelationalTest(unittest.TestCase):
                                               for row in rows_of(ours)), in_any_order(rows_of(theirs.select(names))))
                 firsts = list(dict.fromkeys(rows_of(decoded.select(keys))))
                 self.assertEqual(rows_of(ours.select(keys)), firsts)
+
+    def test_quantiles_and_different_values_are_those_of_pandas(self):
+        for seed in range(FIRST, FIRST + 20):
+            rng = numpy.random.default_rng(seed)
+            rows = int(rng.integers(1, 3000))
+            values = numpy.where(rng.random(rows) < 0.5, rng.integers(-5, 5, rows), rng.normal(size=rows) * 10)
+            frame = pandas.DataFrame({"k": rng.integers(0, 7, rows), "a": values}).convert_dtypes()
+            frame.loc[rng.random(rows) < 0.1, "a"] = None
+            aggregates = [["median", "a"], ["quantile 0.9", "a"], ["quantile 0.33", "a"], ["count_distinct", "a"]]
+            with self.subTest(seed=seed):
+                folder = self.write(pyarrow.Table.from_pandas(frame, preserve_index=False), random.Random(seed))
+                ours = self.run_tool("groupby", {"keys": ["k"], "aggregates": aggregates}, folder).to_pandas().set_index("k").sort_index()
+                groups = frame.groupby("k")["a"]
+                for name, theirs in {"median(a)": groups.median(), "quantile(a, 0.9)": groups.quantile(0.9),
+                                     "quantile(a, 0.33)": groups.quantile(0.33), "count_distinct(a)": groups.nunique()}.items():
+                    numpy.testing.assert_allclose(ours[name].to_numpy(float, na_value=numpy.nan),
+                                                  theirs.to_numpy(float, na_value=numpy.nan), rtol=1e-14, atol=1e-14)
 
     def test_join(self):
         for seed in range(FIRST, FIRST + ROUNDS):

@@ -42,6 +42,9 @@ data::Aggregate aggregate(const std::string& kind, const std::string& column) {
   if (kind == "sum") return data::sum(column);
   if (kind == "min") return data::min(column);
   if (kind == "max") return data::max(column);
+  if (kind == "median") return data::median(column);
+  if (kind == "count_distinct") return data::count_distinct(column);
+  if (kind.starts_with("quantile ")) return data::quantile(column, std::stod(kind.substr(9)));
   return kind == "mean" ? data::mean(column) : data::std(column);
 }
 

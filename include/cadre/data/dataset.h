@@ -174,6 +174,11 @@ struct JoinOptions {
 struct TrainTestSplitOptions {
   bool shuffle = false;    ///< shuffle all rows before
   std::uint64_t seed = 0;  ///< seed for shuffle
+  /// A column whose values have the same proportions in both parts, within one row each; of any type that groupby has.
+  /// The test gets the last rows of each value. The column is read once to find out which they are, for which four
+  /// bytes of each row are held in memory, and a bit afterwards; both parts read all rows. Every value needs two rows,
+  /// and a row in each part; otherwise InvalidArgument. Empty: any rows.
+  std::string stratify = {};
 };
 
 /// Options of aggregates: values that they leave out.
@@ -194,13 +199,18 @@ struct Aggregate {
     max,    ///< as returned by Batch::value
     mean,   ///< a double
     std,    ///< the standard deviation, a double; NaN for ddof or fewer values
+    /// A double, interpolated between the two values around it, as numpy and pandas do it by default. All values are
+    /// held in memory, as doubles.
+    quantile,
+    count_distinct,  ///< number of different values, without null; they are held in memory
   };
   Kind kind = Kind::count;  ///< see Kind
   /// Column of numbers or truth values; decimals are summed as doubles. min and max also accept texts, dates, times and
-  /// decimals, whose results are texts as in Batch::value; count accepts any type. Empty, for count only: rows are
-  /// counted.
+  /// decimals, whose results are texts as in Batch::value; count_distinct accepts these, too, and count any type.
+  /// Empty, for count only: rows are counted.
   std::string column = {};
-  bool operator==(const Aggregate&) const = default;  ///< compares kind and column
+  double q = 0.5;                                     ///< for quantile: which, from 0 to 1
+  bool operator==(const Aggregate&) const = default;  ///< compares all members
 };
 Aggregate count();                           ///< counts rows; its result is called "count()"
 Aggregate count(const std::string& column);  ///< see Aggregate::Kind::count
@@ -209,6 +219,10 @@ Aggregate min(const std::string& column);    ///< see Aggregate::Kind::min
 Aggregate max(const std::string& column);    ///< see Aggregate::Kind::max
 Aggregate mean(const std::string& column);   ///< see Aggregate::Kind::mean
 Aggregate std(const std::string& column);    ///< see Aggregate::Kind::std
+/// See Aggregate::Kind::quantile. `q`: from 0 to 1. Its result is called "quantile(column, 0.9)".
+Aggregate quantile(const std::string& column, double q);
+Aggregate median(const std::string& column);          ///< the quantile of 0.5; its result is called "median(column)"
+Aggregate count_distinct(const std::string& column);  ///< see Aggregate::Kind::count_distinct
 /// Returns "mean(column)" and the like.
 std::string to_string(const Aggregate& aggregate);
 
@@ -437,13 +451,18 @@ class Dataset {
   /// Computes several aggregates in one execution: a row with "mean(a)", "max(b)" and so on, null if there are no
   /// values.
   Row aggregate(const std::vector<Aggregate>& aggregates, const AggregateOptions& options = {}) const;
-  /// Computes an aggregate: see Aggregate::Kind. These five functions throw InvalidArgument if the column has no
+  /// Computes an aggregate: see Aggregate::Kind. These functions throw InvalidArgument if the column has no
   /// values, and with AggregateOptions::ignore_nulls off if it has nulls.
   double mean(const std::string& column, const AggregateOptions& options = {}) const;
   Value sum(const std::string& column, const AggregateOptions& options = {}) const;   ///< see mean
   Value min(const std::string& column, const AggregateOptions& options = {}) const;   ///< see mean
   Value max(const std::string& column, const AggregateOptions& options = {}) const;   ///< see mean
   double std(const std::string& column, const AggregateOptions& options = {}) const;  ///< see mean
+  /// See mean, and Aggregate::Kind::quantile. Throws InvalidArgument for a `q` that is not from 0 to 1.
+  double quantile(const std::string& column, double q, const AggregateOptions& options = {}) const;
+  double median(const std::string& column, const AggregateOptions& options = {}) const;  ///< the quantile of 0.5
+  /// Returns the number of different values of a column, without null; 0 if there are none.
+  std::int64_t count_distinct(const std::string& column, const AggregateOptions& options = {}) const;
 
   /// Returns the batches, in the order of the rows, prepared ahead in threads. Each loop over the returned object is an
   /// execution.

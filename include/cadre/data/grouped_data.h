@@ -22,7 +22,7 @@ class GroupedData {
  public:
   /// Returns a row for each group, in the order of the groups' first rows: the key columns, then a column for each
   /// aggregate: "mean(fare)", "count()". Nulls, NaN and sums are treated as in Dataset::aggregate. Integers sum to
-  /// int64, other numbers to double; mean and std are double, and min and max have the type of their column.
+  /// int64, other numbers to double; mean, std and quantile are double, and min and max have the type of their column.
   /// Dictionaries become plain values. Without aggregates the result has the different keys. The keys and some numbers
   /// for each group are held in memory. Throws InvalidArgument for a negative ddof, and for an aggregate that is there
   /// twice; the execution throws it for an unknown column, and for types that cannot be keys or aggregated.
@@ -34,6 +34,10 @@ class GroupedData {
   Dataset min(const std::string& column, const AggregateOptions& options = {}) const;   ///< see aggregate
   Dataset max(const std::string& column, const AggregateOptions& options = {}) const;   ///< see aggregate
   Dataset std(const std::string& column, const AggregateOptions& options = {}) const;   ///< see aggregate
+  /// See aggregate, and Aggregate::Kind::quantile.
+  Dataset quantile(const std::string& column, double q, const AggregateOptions& options = {}) const;
+  Dataset median(const std::string& column, const AggregateOptions& options = {}) const;          ///< see quantile
+  Dataset count_distinct(const std::string& column, const AggregateOptions& options = {}) const;  ///< see aggregate
 
   /// Returns the result of calling a function on each group: a batch of all its rows, in their order. Groups come in
   /// the order of their keys, as Dataset::sort has it. The function may return any number of rows; see
