@@ -11,8 +11,10 @@
 
 namespace cadre::data {
 
-// Gives out the places of consecutive rows of a fixed size. Memory of batches that nobody uses any more is used again:
-// fresh memory costs as much time as a copy, because the system clears it. Used by many threads.
+class MemoryReserve;
+
+// Gives out the places of consecutive rows of a fixed size. Memory of batches that nobody uses any more is used again.
+// Used by many threads.
 class BatchMemory {
  public:
   // `batch_rows`: above 0; `most_bytes`: of one batch.
@@ -27,7 +29,6 @@ class BatchMemory {
   std::shared_ptr<arrow::MutableBuffer> place(std::int64_t row, std::int64_t rows, std::int64_t row_bytes);
 
  private:
-  class Reserve;
   struct Batch {
     std::shared_ptr<arrow::MutableBuffer> memory = {};
     std::int64_t given_rows = 0;
@@ -35,7 +36,7 @@ class BatchMemory {
 
   const std::int64_t batch_rows_;
   const std::int64_t most_bytes_;
-  const std::shared_ptr<Reserve> reserve_;
+  const std::shared_ptr<MemoryReserve> reserve_;
   std::mutex mutex_;
   std::map<std::int64_t, Batch> batches_;  // by number; those of which not all rows were given out
 };

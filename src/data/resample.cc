@@ -47,13 +47,13 @@ std::uint8_t to_byte(std::int32_t sum) { return static_cast<std::uint8_t>(std::c
 
 // Resizes each row of `height` rows.
 template <int kChannels>
-std::vector<std::uint8_t> resample_rows(const std::vector<std::uint8_t>& pixels, std::int64_t height,
-                                        std::int64_t width, const Weights& all) {
+std::vector<std::uint8_t> resample_rows(const std::uint8_t* pixels, std::int64_t row_bytes, std::int64_t height,
+                                        const Weights& all) {
   const std::int64_t to = std::ssize(all.begins);
   std::vector<std::uint8_t> result(static_cast<std::size_t>(height * to * kChannels));
   std::uint8_t* out = result.data();
   for (std::int64_t row = 0; row < height; ++row) {
-    const std::uint8_t* const in = pixels.data() + row * width * kChannels;
+    const std::uint8_t* const in = pixels + row * row_bytes;
     for (std::int64_t pixel = 0; pixel < to; ++pixel) {
       const std::int32_t* const weights = all.weights.data() + pixel * all.most;
       const std::uint8_t* from = in + all.begins[static_cast<std::size_t>(pixel)] * kChannels;
@@ -85,17 +85,20 @@ std::vector<std::uint8_t> resample_columns(const std::vector<std::uint8_t>& pixe
   return result;
 }
 
-std::vector<std::uint8_t> resample_rows(const Picture& picture, const Weights& all) {
-  const auto& [height, width, channels] = picture.header;
-  switch (channel_count(channels)) {
+// Resizes each row of a part of the picture.
+std::vector<std::uint8_t> resample_rows(const Picture& picture, const ImageArea& area, const Weights& all) {
+  const std::int64_t channels = channel_count(picture.header.channels);
+  const std::int64_t row_bytes = picture.header.width * channels;
+  const std::uint8_t* const pixels = picture.pixels.data() + area.top * row_bytes + area.left * channels;
+  switch (channels) {
     case 1:
-      return resample_rows<1>(picture.pixels, height, width, all);
+      return resample_rows<1>(pixels, row_bytes, area.height, all);
     case 2:
-      return resample_rows<2>(picture.pixels, height, width, all);
+      return resample_rows<2>(pixels, row_bytes, area.height, all);
     case 3:
-      return resample_rows<3>(picture.pixels, height, width, all);
+      return resample_rows<3>(pixels, row_bytes, area.height, all);
     default:
-      return resample_rows<4>(picture.pixels, height, width, all);
+      return resample_rows<4>(pixels, row_bytes, area.height, all);
   }
 }
 
@@ -143,25 +146,47 @@ void divide_by_alpha(Picture& picture) {
 }  // namespace
 
 Picture resample(Picture picture, std::int64_t height, std::int64_t width) {
+  const ImageArea whole{.height = picture.header.height, .width = picture.header.width};
+  if (whole.height == height && whole.width == width) return picture;
+  return resample_part(std::move(picture), whole, height, width);
+}
+
+Picture resample_part(Picture picture, const ImageArea& area, std::int64_t height, std::int64_t width) {
   PictureHeader& header = picture.header;
-  if (header.height == height && header.width == width) return picture;
-  if (header.channels == Channels::palette || header.channels == Channels::one_bit) {
+  const bool has_alpha = header.channels == Channels::rgba || header.channels == Channels::grey_alpha;
+  const bool is_whole = area == ImageArea{.height = header.height, .width = header.width};
+  const bool is_nearest = header.channels == Channels::palette || header.channels == Channels::one_bit;
+  if (!is_whole && (has_alpha || is_nearest || area.width == width))
+    return resample(part_of(picture, area), height, width);
+  if (is_nearest) {
     picture = nearest(std::move(picture), height, width);
   } else {
-    const bool has_alpha = header.channels == Channels::rgba || header.channels == Channels::grey_alpha;
     if (has_alpha) multiply_by_alpha(picture);
-    if (header.width != width) {
-      picture.pixels = resample_rows(picture, bilinear_weights(header.width, width));
+    if (area.width != width) {
+      picture.pixels = resample_rows(picture, area, bilinear_weights(area.width, width));
       header.width = width;
     }
-    if (header.height != height)
+    if (area.height != height)
       picture.pixels = resample_columns(picture.pixels, width * channel_count(header.channels),
-                                        bilinear_weights(header.height, height));
+                                        bilinear_weights(area.height, height));
     if (has_alpha) divide_by_alpha(picture);
   }
   header.height = height;
   header.width = width;
   return picture;
+}
+
+Picture part_of(const Picture& picture, const ImageArea& area) {
+  Picture part{.header = {.height = area.height, .width = area.width, .channels = picture.header.channels},
+               .palette = picture.palette,
+               .transparent = picture.transparent};
+  const std::int64_t channels = channel_count(picture.header.channels);
+  part.pixels.reserve(static_cast<std::size_t>(area.height * area.width * channels));
+  for (std::int64_t row = area.top; row < area.top + area.height; ++row) {
+    const auto begin = picture.pixels.begin() + (row * picture.header.width + area.left) * channels;
+    part.pixels.insert(part.pixels.end(), begin, begin + area.width * channels);
+  }
+  return part;
 }
 
 }  // namespace cadre::data
