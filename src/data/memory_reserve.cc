@@ -3,6 +3,7 @@
 #include <arrow/memory_pool.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "data/arrow_status.h"
@@ -26,10 +27,12 @@ std::shared_ptr<arrow::MutableBuffer> MemoryReserve::lend(std::int64_t bytes) {
   Memory memory;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find_if(kept_, [&](const Memory& kept) { return kept->size() >= bytes; });
-    if (found != kept_.end()) {
+    // The memory that was used last may still be in the cache.
+    const auto found =
+        std::find_if(kept_.rbegin(), kept_.rend(), [&](const Memory& kept) { return kept->size() >= bytes; });
+    if (found != kept_.rend()) {
       memory = std::move(*found);
-      kept_.erase(found);
+      kept_.erase(std::next(found).base());
     }
   }
   if (memory == nullptr) memory = checked(arrow::AllocateBuffer(bytes, pool_), "there is no memory for a batch");

@@ -69,7 +69,8 @@ TEST(BatchMemory, IsUsedAgainByALaterBatch) {
   BatchMemory memory(10, 1000, arrow::default_memory_pool());
   auto place = memory.place(0, 10, 4);
   const std::uint8_t* const first = place->data();
-  EXPECT_NE(memory.place(10, 10, 4)->data(), first);
+  const auto other = memory.place(10, 10, 4);
+  EXPECT_NE(other->data(), first);
   place.reset();
   EXPECT_EQ(memory.place(20, 10, 4)->data(), first);
 }
