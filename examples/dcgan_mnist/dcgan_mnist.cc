@@ -65,13 +65,14 @@ void train_dcgan(const Config& config) {
   torch::optim::Adam discriminator_optimizer = models::make_optimizer(*discriminator, config.get<double>("netD_lr"));
 
   std::int64_t step = 0;
+  const cadre::TrainingState state({{"netG", generator},
+                                    {"netD", discriminator},
+                                    {"optimG", generator_optimizer},
+                                    {"optimD", discriminator_optimizer},
+                                    {"step", step}});
   if (const auto checkpoint = tune::get_checkpoint()) {
     // This trial's own checkpoint after an interruption, or another trial's that does better.
-    cadre::load_dict(checkpoint->path() / "state.pt", {{"netG", generator},
-                                                       {"netD", discriminator},
-                                                       {"optimG", generator_optimizer},
-                                                       {"optimD", discriminator_optimizer},
-                                                       {"step", step}});
+    state.load(checkpoint->path() / "state.pt");
     // The explored values instead of the checkpoint's.
     cadre::set_hyperparameters(generator_optimizer, learning_rate(config, "netG_lr"));
     cadre::set_hyperparameters(discriminator_optimizer, learning_rate(config, "netD_lr"));
@@ -87,13 +88,7 @@ void train_dcgan(const Config& config) {
                           {"lossd", last.discriminator_loss},
                           {"netG_lr", config.at("netG_lr")},
                           {"netD_lr", config.at("netD_lr")}};
-    tune::report(metrics, [&](const fs::path& directory) {
-      cadre::save_dict(directory / "state.pt", {{"netG", generator},
-                                                {"netD", discriminator},
-                                                {"optimG", generator_optimizer},
-                                                {"optimD", discriminator_optimizer},
-                                                {"step", step}});
-    });
+    tune::report(metrics, [&](const fs::path& directory) { state.save(directory / "state.pt"); });
   }
 }
 

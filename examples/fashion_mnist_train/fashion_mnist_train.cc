@@ -56,13 +56,15 @@ double train_net(const Net& net, const Config& config) {
 
   std::int64_t epoch = 0;
   const std::string random_file = "random_" + std::to_string(rank) + ".pt";
+  const cadre::TrainingState state({{"model", model.module()},
+                                    {"optimizer", optimizer},
+                                    {"scheduler", scheduler},
+                                    {"loader", loader},
+                                    {"epoch", epoch}});
+  const cadre::TrainingState own_state({{"random", cadre::RandomStates()}});
   if (const auto checkpoint = train::get_checkpoint()) {
-    cadre::load_dict(checkpoint->path() / "model.pt", {{"model", model.module()},
-                                                       {"optimizer", optimizer},
-                                                       {"scheduler", scheduler},
-                                                       {"loader", loader},
-                                                       {"epoch", epoch}});
-    cadre::load_dict(checkpoint->path() / random_file, {{"random", cadre::RandomStates()}});
+    state.load(checkpoint->path() / "model.pt");
+    own_state.load(checkpoint->path() / random_file);
   }
   double last_loss = 0;
   while (++epoch <= epochs) {
@@ -79,13 +81,8 @@ double train_net(const Net& net, const Config& config) {
     last_loss = mean_loss.compute();
     const Metrics metrics{{"epoch", epoch}, {"loss", last_loss}};
     train::report(metrics, [&](const fs::path& directory) {  // the files of all ranks are one checkpoint
-      cadre::save_dict(directory / random_file, {{"random", cadre::RandomStates()}});
-      if (rank != 0) return;
-      cadre::save_dict(directory / "model.pt", {{"model", model.module()},
-                                                {"optimizer", optimizer},
-                                                {"scheduler", scheduler},
-                                                {"loader", loader},
-                                                {"epoch", epoch}});
+      own_state.save(directory / random_file);
+      if (rank == 0) state.save(directory / "model.pt");
     });
   }
   return last_loss;

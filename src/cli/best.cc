@@ -168,7 +168,7 @@ void show_best_of_run(const TrainingRun& run, const Options& options) {
   if (options.checkpoint) return write_path(place_text(path));
   const auto best = std::ranges::find_if(
       run.result.best_checkpoints, [&](const train::ReportedCheckpoint& one) { return one.checkpoint.path() == path; });
-  const double value = *best->metrics.number(metric);
+  const Value& value = *best->metrics.find(metric);
   if (options.json) {
     return write_json(Dict{{"name", run.name},
                            {"metric", metric},
@@ -198,7 +198,7 @@ void run(const Options& options) {
 
 void add_best(Command& program) {
   const auto options = std::make_shared<Options>();
-  Command command = program.add_command("best", "Show the best trial or checkpoint, or a Pareto front");
+  Command command = program.add_command("best", "Show the best trial, checkpoint or Pareto front");
   command.option("experiment", &options->experiment, "Its directory, name or URI, or a training run's").required();
   const Option metric = command.option("--metric", &options->metric, "What counts [the experiment's metric]");
   const Option mode = command.option("--mode", &options->mode, "max or min [the experiment's]").one_of({"max", "min"});

@@ -121,7 +121,9 @@ void Publisher::publish_again_and_again() {
     lock.lock();
     if (done) {
       published_up_to_ = number;
+      lock.unlock();
       setting_.wake();
+      lock.lock();
     }
     if (done && last) {
       finished_ = true;

@@ -160,7 +160,7 @@ class ValidatedRunTest(unittest.TestCase):
         path = self.cadre("best", "run", "--metric", "score", "--mode", "max", "--checkpoint").strip()
         self.assertEqual((pathlib.Path(self.storage.name) / path / "state").read_text().split()[0], "12")
         self.assertIn("score=120 (max)", self.cadre("best", "run", "--metric", "score", "--mode", "max"))
-        rows = pandas.read_csv(io.StringIO(self.cadre("export", "run", "--all")), dtype={"trial_id": str})
+        rows = pandas.read_csv(io.StringIO(self.cadre("export", "run", "--all")), float_precision="round_trip")
         self.assertEqual(list(rows["trial_id"].unique()), ["run"])
         self.assertEqual(list(rows["validation/score"].dropna()), [30, 60, 90, 120])
         self.assertEqual(list(rows["loss"]), [row["loss"] for row in self.rows])

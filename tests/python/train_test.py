@@ -180,15 +180,22 @@ def test_three_forms_of_validation(trainer):
     def trains(config):
         for step, arguments in enumerate([
                 {"validation": True}, {"validation": ValidationTaskConfig(fn_kwargs={"plus": 5})},
-                {"validate_fn": older, "validate_config": {"more": 1000}}, {}]):
+                {"validate_fn": older, "validate_config": {"more": 1000}}, {},
+                {"validation": ValidationTaskConfig(fn_kwargs={"plus": 7}, ray_remote_kwargs={"num_cpus": 0}),
+                 "until_published": True}]):
             train.report({"step": step}, checkpoint=lambda directory: write(directory, step + 1), **arguments)
+        with pytest.raises(cadre.InvalidArgument, match="until_published and async"):
+            train.report({}, checkpoint=lambda directory: write(directory, 0), until_published=True,
+                         checkpoint_upload_mode=CheckpointUploadMode.ASYNC)
         statuses = [one.status.name for one in train.get_all_reported_checkpoints()]
         return statuses
 
     result = trainer(trains, num_workers=1, validation_config=ValidationConfig(
         fn=validate, task_config=ValidationTaskConfig(fn_kwargs={"scale": 10}))).fit()
-    assert result.return_value == ["VALIDATED", "VALIDATED", "VALIDATED", "COMMITTED"]
-    assert [metrics.get("validated") for _, metrics in result.best_checkpoints] == [10, 25, 1003, None]
+    assert result.return_value == ["VALIDATED", "VALIDATED", "VALIDATED", "COMMITTED", "VALIDATED"]
+    assert [metrics.get("validated") for _, metrics in result.best_checkpoints] == [10, 25, 1003, None, 57]
+    with pytest.raises(ValueError, match="max_retries; known are num_cpus"):
+        ValidationTaskConfig(ray_remote_kwargs={"max_retries": 1})
 
 
 def evaluates(config):
