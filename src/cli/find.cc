@@ -69,16 +69,16 @@ const tune::Result& find_trial(const tune::ResultGrid& grid, const std::string& 
 control::Direction direction_of(const tune::ExperimentSummary& summary, const std::string& metric,
                                 const std::string& mode) {
   if (metric.empty() && summary.metric.empty())
-    throw InvalidArgument("the experiment " + summary.name +
+    throw InvalidArgument(summary.name +
                           " has no metric of its own: name one with --metric, and its direction with --mode");
   const std::string& name = metric.empty() ? summary.metric : metric;
   std::optional<Mode> direction = name == summary.metric ? summary.mode : std::nullopt;
   if (!mode.empty()) direction = mode == "min" ? Mode::min : Mode::max;
   if (!direction)
-    throw InvalidArgument(fmt::format(
-        "\"{}\" is not the metric of the experiment {}, so it is not known which of its values are good: give --mode "
-        "min or --mode max too",
-        name, summary.name));
+    throw InvalidArgument(
+        fmt::format("\"{}\" is not the metric of {}, so it is not known which of its values are good: give --mode "
+                    "min or --mode max too",
+                    name, summary.name));
   return {name, *direction};
 }
 

@@ -630,7 +630,7 @@ class CliTest(unittest.TestCase):
     def test_another_metric_than_the_experiments_needs_a_direction(self):
         for command in ["best"], ["export", "--best"]:
             told = cadre(*command, self.experiment, "--metric", "eval/loss", code=1)
-            self.assertIn('"eval/loss" is not the metric of the experiment', told)
+            self.assertIn('"eval/loss" is not the metric of ', told)
             self.assertIn("--mode min or --mode max", told)
 
     def test_a_name_means_the_default_storage(self):

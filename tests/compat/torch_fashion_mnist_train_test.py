@@ -116,7 +116,7 @@ class FashionMnistTrainTest(unittest.TestCase):
         self.assertEqual((document["state"], document["reports"], document["config"]["model"]),
                          ("finished", 2, "convnet"))
         self.assertEqual([checkpoint["metrics"]["epoch"] for checkpoint in document["checkpoints"]], [1, 2])
-        self.assertIn("has no trials", cadre("best", str(self.path)).stderr)
+        self.assertIn("has no metric of its own", cadre("best", str(self.path)).stderr)
 
 
 class ResNetTest(unittest.TestCase):
