@@ -97,6 +97,8 @@ class PartOfOptimizer {
  public:
   virtual ~PartOfOptimizer() = default;
   virtual std::vector<torch::Tensor> whole() const = 0;  // the parameters of all parts
+  // Returns by whole group and parameter whether it is in this part.
+  virtual std::vector<std::vector<bool>> are_own() const = 0;
 };
 }  // namespace detail
 

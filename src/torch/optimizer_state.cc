@@ -123,21 +123,48 @@ bool read_value(const Value& value, std::int64_t& step) {
   return true;
 }
 
-void check_whole(const torch::optim::Optimizer& optimizer, Partial partial) {
-  std::size_t own = 0;
-  for (const OptimizerParamGroup& group : optimizer.param_groups()) own += group.params().size();
-  const std::vector<torch::Tensor> all = all_parameters(optimizer);
-  if (partial == Partial::taken || (all.size() == own && owners_of_parts(all).empty())) return;
+[[noreturn]] void refuse_parts() {
   throw InvalidArgument(
       "the state of this optimizer is divided among the ranks, and each saves its own: with save_shard and load_shards "
       "instead of save_state, save_dict, load_state and load_dict");
 }
 
-// Reads the state_dict of one kind of optimizer.
+void check_whole(const torch::optim::Optimizer& optimizer, Partial partial) {
+  std::size_t own = 0;
+  for (const OptimizerParamGroup& group : optimizer.param_groups()) own += group.params().size();
+  const std::vector<torch::Tensor> all = all_parameters(optimizer);
+  if (partial == Partial::refused && (all.size() != own || !owners_of_parts(all).empty())) refuse_parts();
+}
+
+// The parameters of an optimizer's group among those of a whole optimizer's.
+struct GroupPart {
+  std::size_t whole_size = 0;
+  std::vector<std::size_t> numbers = {};  // of its parameters there
+};
+
+std::vector<GroupPart> parts_of(const torch::optim::Optimizer& optimizer, Partial partial) {
+  std::vector<std::vector<bool>> are_own;
+  const auto* const part = dynamic_cast<const cadre::detail::PartOfOptimizer*>(&optimizer);
+  if (part != nullptr && partial == Partial::refused) {
+    are_own = part->are_own();
+  } else {
+    for (const OptimizerParamGroup& group : optimizer.param_groups()) are_own.emplace_back(group.params().size(), true);
+  }
+  std::vector<GroupPart> parts;
+  for (const std::vector<bool>& group : are_own) {
+    GroupPart& one = parts.emplace_back(GroupPart{.whole_size = group.size()});
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      if (group[i]) one.numbers.push_back(i);
+    }
+  }
+  return parts;
+}
+
+// Reads the state_dict of one kind of optimizer, of which the optimizer may have parts.
 template <class Kind>
 class Reader {
  public:
-  explicit Reader(Faults& faults) : faults_(faults) {}
+  Reader(std::vector<GroupPart> parts, Faults& faults) : parts_(std::move(parts)), faults_(faults) {}
 
   OptimizerUpdate read(const torch::optim::Optimizer& optimizer, const Value& state_dict) {
     const Value* const states = state_dict.find("state");
@@ -156,7 +183,7 @@ class Reader {
     }
     for (std::size_t i = 0; i < own_groups.size(); ++i) {
       where_ = std::string(Kind::name) + " group " + std::to_string(i);
-      read_group(own_groups[i], saved_groups[i]);
+      read_group(own_groups[i], parts_[i], saved_groups[i]);
     }
     return std::move(update_);
   }
@@ -168,20 +195,21 @@ class Reader {
     }
   }
 
-  void read_group(const OptimizerParamGroup& group, const Value& saved) {
+  void read_group(const OptimizerParamGroup& group, const GroupPart& part, const Value& saved) {
     auto options =
         std::make_unique<typename Kind::Options>(static_cast<const typename Kind::Options&>(group.options()));
     read_options(*options, saved);
     const Value* const ids = saved.find("params");
-    if (ids == nullptr || ids->list() == nullptr || ids->list()->items.size() != group.params().size()) {
-      faults_.add(where_ + " has " + std::to_string(group.params().size()) + " parameters, the file has " +
+    if (ids == nullptr || ids->list() == nullptr || ids->list()->items.size() != part.whole_size) {
+      faults_.add(where_ + " has " + std::to_string(part.whole_size) + " parameters, the file has " +
                   (ids == nullptr || ids->list() == nullptr ? "none" : std::to_string(ids->list()->items.size())));
       return;
     }
     for (std::size_t i = 0; i < group.params().size(); ++i) {
-      const auto* id = ids->list()->items[i].template get_if<std::int64_t>();
+      const std::size_t number = part.numbers[i];
+      const auto* id = ids->list()->items[number].template get_if<std::int64_t>();
       const auto found = id == nullptr ? states_.end() : states_.find(*id);
-      if (found != states_.end()) read_state(*found->second, *options, group.params()[i], i);
+      if (found != states_.end()) read_state(*found->second, *options, group.params()[i], number);
     }
     update_.group_options.push_back(std::move(options));
   }
@@ -245,6 +273,7 @@ class Reader {
     }
   }
 
+  std::vector<GroupPart> parts_;
   Faults& faults_;
   std::string where_;  // for messages
   std::map<std::int64_t, const Value*> states_;
@@ -279,10 +308,12 @@ void OptimizerUpdate::apply(torch::optim::Optimizer& optimizer) {
 
 OptimizerUpdate prepare_optimizer_update(const torch::optim::Optimizer& optimizer, const Value& state_dict,
                                          Faults& faults, Partial partial) {
-  check_whole(optimizer, partial);
+  if (partial == Partial::refused && !owners_of_parts(all_parameters(optimizer)).empty()) refuse_parts();
   if (const auto* const lbfgs = dynamic_cast<const torch::optim::LBFGS*>(&optimizer))
     return prepare_lbfgs_update(*lbfgs, state_dict, faults);
-  return with_kind(optimizer, [&](auto kind) { return Reader<decltype(kind)>(faults).read(optimizer, state_dict); });
+  return with_kind(optimizer, [&](auto kind) {
+    return Reader<decltype(kind)>(parts_of(optimizer, partial), faults).read(optimizer, state_dict);
+  });
 }
 
 }  // namespace cadre::pt

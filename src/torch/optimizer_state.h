@@ -34,7 +34,8 @@ struct OptimizerUpdate {
 };
 
 // Compares a state_dict with an optimizer and adds mismatches to `faults`. Changes nothing. The result's tensors are
-// copies of the file's, with the device and type of their parameters.
+// copies of the file's, with the device and type of their parameters. An optimizer that is a part of one gets its part
+// of a whole state or, with Partial::taken, a state of that part.
 OptimizerUpdate prepare_optimizer_update(const torch::optim::Optimizer& optimizer, const Value& state_dict,
                                          Faults& faults, Partial partial = Partial::refused);
 

@@ -37,6 +37,7 @@ class ShardedParameters : public cadre::detail::PartOfOptimizer {
   explicit ShardedParameters(std::vector<std::vector<torch::Tensor>> groups);
 
   std::vector<torch::Tensor> whole() const override;
+  std::vector<std::vector<bool>> are_own() const override;
   // Returns this rank's parameters of a group.
   std::vector<torch::Tensor> own(std::size_t group) const;
   // Gives every rank the values of those that others have stepped.
@@ -63,8 +64,10 @@ std::vector<std::vector<torch::Tensor>> parameters_of(const std::vector<torch::o
 }  // namespace detail
 
 /// An optimizer of the kind `Optimizer`, such as torch::optim::Adam, of which this rank keeps a part: made by
-/// prepare_optimizer. Its groups have the parameters of this rank alone, and possibly none; hyper-parameters, schedules
-/// and gradient scalers are used with it as with any other, on every rank.
+/// prepare_optimizer. load_state and load_dict give it this rank's part of a whole optimizer's state, such as one that
+/// was saved before it was divided; save_state and save_dict refuse it. Its groups have the parameters of this rank
+/// alone, and possibly none; hyper-parameters, schedules and gradient scalers are used with it as with any other, on
+/// every rank.
 template <std::derived_from<torch::optim::Optimizer> Optimizer>
 class ShardedOptimizer : public detail::ShardedParameters, public Optimizer {
   static_assert(!std::same_as<Optimizer, torch::optim::LBFGS>,

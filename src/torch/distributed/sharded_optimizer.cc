@@ -179,6 +179,16 @@ std::vector<torch::Tensor> ShardedParameters::whole() const {
   return all;
 }
 
+std::vector<std::vector<bool>> ShardedParameters::are_own() const {
+  const int rank = distributed::current_group().rank;
+  std::vector<std::vector<bool>> own;
+  for (const std::vector<int>& owners : owners_) {
+    std::vector<bool>& group = own.emplace_back();
+    for (const int owner : owners) group.push_back(owner == rank);
+  }
+  return own;
+}
+
 std::vector<torch::Tensor> ShardedParameters::own(std::size_t group) const {
   const int rank = distributed::current_group().rank;
   std::vector<torch::Tensor> tensors;

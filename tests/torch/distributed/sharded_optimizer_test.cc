@@ -240,6 +240,36 @@ TEST(ShardedOptimizer, OneFileIsNotItsState) {
   load_dict(directory / "s.pt", {{"optimizer", optimizer}});
 }
 
+TEST(ShardedOptimizer, GoesOnFromTheStateOfAWholeOptimizer) {
+  const TemporaryDirectory directory;
+  std::vector<torch::Tensor> expected;
+  {
+    auto model = prepare_model(make_net());
+    optim::Adam whole(model.parameters(), optim::AdamOptions(0.1));
+    train_steps(model, whole, 0, 3, 0, 1);
+    save_state(directory / "s.pt", model.module(), whole, 3);
+    train_steps(model, whole, 3, 6, 0, 1);
+    for (const torch::Tensor& parameter : model.parameters()) expected.push_back(parameter.detach().clone());
+    torch::nn::Linear other(6, 20);
+    optim::Adam smaller(other->parameters(), optim::AdamOptions(0.1));
+    save_dict(directory / "smaller.pt", {{"optimizer", smaller}});
+  }
+  for (const int ranks : {2, 3}) {
+    run_ranks(ranks, [&](int rank) {
+      auto model = prepare_model(make_net());
+      auto optimizer = prepare_optimizer<optim::Adam>(model.parameters(), optim::AdamOptions(0.3));
+      EXPECT_THAT(message_of<InvalidArgument>([&] { load_dict(directory / "smaller.pt", {{"optimizer", optimizer}}); }),
+                  HasSubstr("parameters, the file has 2"));
+      EXPECT_EQ(load_state(directory / "s.pt", model.module(), optimizer), 3);
+      EXPECT_EQ(optimizer.param_groups()[0].options().get_lr(), 0.1);
+      train_steps(model, optimizer, 3, 6, rank, ranks);
+      const std::vector<torch::Tensor> parameters = model.parameters();
+      for (std::size_t i = 0; i < parameters.size(); ++i)
+        EXPECT_TRUE(torch::allclose(parameters[i], expected[i], 1e-5, 1e-6)) << i;
+    });
+  }
+}
+
 TEST(ShardedOptimizer, FilesThatAreMissingOrDoNotBelongTogetherAreNamed) {
   const TemporaryDirectory directory;
   const auto save = [&](int ranks, const std::string& name, int steps = 1) {
