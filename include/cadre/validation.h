@@ -116,8 +116,8 @@ struct ValidationConfig {
 struct ValidationTask {
   Config config = {};                   ///< entries that are added to the ValidationConfig's, or replace them
   std::optional<Seconds> timeout = {};  ///< default: the ValidationConfig's
-  std::optional<Resources> resources =
-      {};  ///< besides those of ValidationConfig::workers; default: the ValidationConfig's
+  /// Resources of the validator, besides those of ValidationConfig::workers; default: the ValidationConfig's.
+  std::optional<Resources> resources = {};
 };
 
 /// A request to validate a reported checkpoint: true, false, or a ValidationTask.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cadre/detail/gamma.h"
 #include "cadre/error.h"
 #include "cadre/random.h"
 
@@ -14,19 +15,6 @@ namespace cadre::data {
 namespace {
 
 constexpr std::uint32_t kLayer = 255;  // apart from the numbers of the rows' own transforms
-
-// Draws a number of the gamma distribution with scale 1. Source: Marsaglia and Tsang, "A simple method for generating
-// gamma variables" (2000).
-double draw_gamma(Random& random, double shape) {
-  if (shape < 1) return draw_gamma(random, shape + 1) * std::pow(1 - random.uniform(), 1 / shape);
-  const double d = shape - 1. / 3;
-  const double c = 1 / std::sqrt(9 * d);
-  while (true) {
-    const double x = random.normal();
-    const double v = std::pow(1 + c * x, 3);
-    if (v > 0 && std::log(1 - random.uniform()) < 0.5 * x * x + d - d * v + d * std::log(v)) return d * v;
-  }
-}
 
 void check_mix_up(const MixUpOptions& options) {
   std::string faults;
@@ -73,8 +61,8 @@ Batch mix_up(const Batch& batch, const std::string& image_column, const std::str
   if (batch.num_rows() == 0) return batch.with(label_column, Column(labels, {options.num_classes}));
   const auto row = batch.to_vector<std::int64_t>(options.row_column).front();
   KeyedRandom random = KeyedRandom::of_example(options.seed, options.epoch, static_cast<std::uint64_t>(row), kLayer);
-  const double one = draw_gamma(*random, options.alpha);
-  const double other = draw_gamma(*random, options.alpha);
+  const double one = cadre::detail::draw_gamma(*random, options.alpha);
+  const double other = cadre::detail::draw_gamma(*random, options.alpha);
   const auto part = static_cast<float>(one / (one + other));
   return batch.with(image_column, Column(mixed_rows(images, batch.num_rows(), part), batch.row_shape(image_column)))
       .with(label_column, Column(mixed_rows(labels, batch.num_rows(), part), {options.num_classes}));

@@ -74,7 +74,7 @@ class ResultLog {
   void add_error(std::int64_t attempt, const std::string& message) { errors_.add(attempt, message); }
 
  private:
-  // What rows of a file still lack.
+  // Values that rows of a file still lack.
   struct Lacking {
     Amendments amendments = {};
     std::int64_t size = 0;  // of the file when it was written anew last

@@ -401,7 +401,7 @@ void Controller::forward(const ForwardResult& result) {
   add_event(ResultForwarded{result.attempt, parent_->forward(result.metrics, checkpoint)});
 }
 
-// What was committed by now is in the next published state.
+// The next published state has everything that was committed by now.
 void Controller::await_publication(const AwaitPublication& wait) {
   awaited_publication_ = {wait, publishing_.publish_now()};
   look_at_publication();

@@ -143,7 +143,7 @@ struct ResultForwarded {
   std::int64_t attempt = 0;
   bool go_on = true;  // false: the run shall end
 };
-// What was committed with a report is where the run is published, or it is not published.
+// A report and its checkpoint are where the run is published, or the run is not published.
 struct ReportPublished {
   std::int64_t attempt = 0;
   std::int64_t step = 0;

@@ -184,7 +184,7 @@ class Run {
   std::vector<resources::Place> group_places_ = {};
   // Ranks wait in report() until this checkpoint and all earlier ones are committed or dropped.
   std::optional<CheckpointNumber> answered_after_ = {};
-  // Whether the present report returns only when it was published, and whether it waits for that.
+  // Say that the present report returns only when it was published, and that it waits for that now.
   bool is_to_be_published_ = false;
   bool awaits_publication_ = false;
   std::array<Budget, 3> budgets_ = {};  // by FailureKind

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "cadre/detail/gamma.h"
 #include "cadre/error.h"
 
 // The steps of each function are those of torchvision's, in the same order and precision.
@@ -139,19 +140,6 @@ Part middle(std::int64_t height, std::int64_t width, const std::pair<double, dou
 }
 
 constexpr int kTries = 10;
-
-// Draws a number of the gamma distribution with scale 1. Source: Marsaglia and Tsang, "A simple method for generating
-// gamma variables" (2000).
-double gamma(Random& random, double shape) {
-  if (shape < 1) return gamma(random, shape + 1) * std::pow(1 - random.uniform(), 1 / shape);
-  const double d = shape - 1. / 3;
-  const double c = 1 / std::sqrt(9 * d);
-  while (true) {
-    const double x = random.normal();
-    const double v = std::pow(1 + c * x, 3);
-    if (v > 0 && std::log(1 - random.uniform()) < 0.5 * x * x + d - d * v + d * std::log(v)) return d * v;
-  }
-}
 
 }  // namespace
 
@@ -429,8 +417,8 @@ torch::data::Example<> MixUp::operator()(torch::data::Example<> batch, Random& r
   const torch::Tensor highest = batch.target.max();
   require(batch.target.min().item<std::int64_t>() >= 0 && highest.item<std::int64_t>() < num_classes, "MixUp",
           c10::str("labels up to ", highest.item<std::int64_t>(), " of ", num_classes, " classes"));
-  const double one = gamma(random, alpha);
-  const double other = gamma(random, alpha);
+  const double one = cadre::detail::draw_gamma(random, alpha);
+  const double other = cadre::detail::draw_gamma(random, alpha);
   const double part = one / (one + other);
   const auto mixed = [&](const torch::Tensor& values) {
     return values.roll(1, 0).mul_(1 - part).add_(values.mul(part));

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "cadre/data/read.h"
+#include "file_bytes.h"
 #include "small_datasets.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
@@ -21,20 +22,6 @@ using test_support::write_bytes;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::string little(std::uint64_t number, int bytes) {
-  std::string text;
-  for (int i = 0; i < bytes; ++i) text += static_cast<char>(number >> 8 * i);
-  return text;
-}
-
-// Returns a .npy file of bytes that count up.
-std::string counting(const std::string& shape, int count, int first = 0) {
-  const std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': " + shape + ", }\n";
-  std::string bytes = std::string("\x93NUMPY\x01\x00", 8) + little(header.size(), 2) + header;
-  for (int i = 0; i < count; ++i) bytes += static_cast<char>(first + i);
-  return bytes;
-}
 
 std::string deflated(const std::string& content) {
   z_stream stream = {};
@@ -66,15 +53,19 @@ std::string zip_of(const std::vector<Member>& members) {
     const int method = member.method >= 0 ? member.method : member.is_compressed ? 8 : 0;
     const auto checksum =
         ::crc32(0, reinterpret_cast<const Bytef*>(member.content.data()), static_cast<uInt>(member.content.size()));
-    const std::string numbers = little(20, 2) + little(static_cast<std::uint64_t>(member.flags), 2) +
-                                little(static_cast<std::uint64_t>(method), 2) + little(0, 4) + little(checksum, 4) +
-                                little(stored.size(), 4) + little(member.content.size(), 4) +
-                                little(member.name.size(), 2) + little(0, 2);
-    directory += "PK\x01\x02" + little(20, 2) + numbers + little(0, 10) + little(files.size(), 4) + member.name;
+    const std::string numbers = little_endian_bytes(20, 2) +
+                                little_endian_bytes(static_cast<std::uint64_t>(member.flags), 2) +
+                                little_endian_bytes(static_cast<std::uint64_t>(method), 2) + little_endian_bytes(0, 4) +
+                                little_endian_bytes(checksum, 4) + little_endian_bytes(stored.size(), 4) +
+                                little_endian_bytes(member.content.size(), 4) +
+                                little_endian_bytes(member.name.size(), 2) + little_endian_bytes(0, 2);
+    directory += "PK\x01\x02" + little_endian_bytes(20, 2) + numbers + little_endian_bytes(0, 10) +
+                 little_endian_bytes(files.size(), 4) + member.name;
     files += "PK\x03\x04" + numbers + member.name + stored;
   }
-  const std::string end = "PK\x05\x06" + little(0, 4) + little(members.size(), 2) + little(members.size(), 2) +
-                          little(directory.size(), 4) + little(files.size(), 4) + little(0, 2);
+  const std::string end = "PK\x05\x06" + little_endian_bytes(0, 4) + little_endian_bytes(members.size(), 2) +
+                          little_endian_bytes(members.size(), 2) + little_endian_bytes(directory.size(), 4) +
+                          little_endian_bytes(files.size(), 4) + little_endian_bytes(0, 2);
   return files + directory + end;
 }
 
@@ -95,11 +86,11 @@ class ReadNpz : public ::testing::Test {
   TemporaryDirectory directory_;
 };
 
-const std::vector<Member> kTwo = {{"x.npy", counting("(2, 3)", 6), true}, {"y.npy", counting("(2,)", 2, 9)}};
+const std::vector<Member> kTwo = {{"x.npy", npy_of("(2, 3)", 6), true}, {"y.npy", npy_of("(2,)", 2, 9)}};
 
 TEST_F(ReadNpz, HasAColumnForEachArray) {
   write("1.npz", zip_of(kTwo));
-  write("2.npz", zip_of({{"x.npy", counting("(1, 3)", 3, 6)}, {"y.npy", counting("(1,)", 1, 11), true}}));
+  write("2.npz", zip_of({{"x.npy", npy_of("(1, 3)", 3, 6)}, {"y.npy", npy_of("(1,)", 1, 11), true}}));
   EXPECT_EQ(read().count(), 3);
   const Batch batch = read().take_batch();
   EXPECT_THAT(batch.columns(), ElementsAre("x", "y"));
@@ -111,17 +102,17 @@ TEST_F(ReadNpz, HasAColumnForEachArray) {
 
 TEST_F(ReadNpz, SaysWhyArraysAreNoColumns) {
   EXPECT_THAT(
-      message_for(zip_of({{"x.npy", counting("(2,)", 2)}, {"y.npy", counting("(3,)", 3)}})),
+      message_for(zip_of({{"x.npy", npy_of("(2,)", 2)}, {"y.npy", npy_of("(3,)", 3)}})),
       AllOf(HasSubstr("1.npz: its arrays \"x\" and \"y\" have 2 and 3 rows"), HasSubstr("a file of their own")));
-  EXPECT_THAT(message_for(zip_of({{"x.npy", counting("(2,)", 2)}, {"x.npy", counting("(2,)", 2)}})),
+  EXPECT_THAT(message_for(zip_of({{"x.npy", npy_of("(2,)", 2)}, {"x.npy", npy_of("(2,)", 2)}})),
               HasSubstr("it has two arrays \"x\": rename one"));
   EXPECT_THAT(message_for(zip_of({})), HasSubstr("it has no arrays"));
   EXPECT_THAT(message_for(zip_of({{"x.txt", "text"}})), HasSubstr("its array \"x.txt\": "));
 }
 
 TEST_F(ReadNpz, SaysWhatItCannotDecompress) {
-  EXPECT_THAT(message_for(zip_of({{"x.npy", counting("(2,)", 2), false, 1}})), HasSubstr("\"x.npy\" is encrypted"));
-  EXPECT_THAT(message_for(zip_of({{"x.npy", counting("(2,)", 2), false, 0, 14}})),
+  EXPECT_THAT(message_for(zip_of({{"x.npy", npy_of("(2,)", 2), false, 1}})), HasSubstr("\"x.npy\" is encrypted"));
+  EXPECT_THAT(message_for(zip_of({{"x.npy", npy_of("(2,)", 2), false, 0, 14}})),
               HasSubstr("is compressed by method 14 of zip"));
   std::string damaged = zip_of(kTwo);
   damaged[damaged.find("\x09\x0a")] = 'x';
@@ -154,9 +145,9 @@ TEST_F(ReadNpz, LeavesOutDamagedArchivesIfAsked) {
 
 TEST_F(ReadNpz, RefusesOtherFilesBesideThem) {
   write("1.npz", zip_of(kTwo));
-  write("2.npz", zip_of({{"x.npy", counting("(2, 3)", 6)}}));
+  write("2.npz", zip_of({{"x.npy", npy_of("(2, 3)", 6)}}));
   EXPECT_THAT(message_of<StorageError>([&] { read().take_all(); }), HasSubstr("have the same arrays, but "));
-  write("3.npy", counting("(2,)", 2));
+  write("3.npy", npy_of("(2,)", 2));
   EXPECT_THAT(message_of<InvalidArgument>(
                   [&] { threads(read_numpy(root().string(), {.file_extensions = {"npy", "npz"}})).take_all(); }),
               AllOf(HasSubstr("1.npz is an archive of arrays"), HasSubstr("as two datasets")));

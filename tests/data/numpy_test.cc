@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cadre/data/read.h"
+#include "file_bytes.h"
 #include "small_datasets.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
@@ -19,20 +20,6 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-
-std::string npy(const std::string& header, const std::string& values) {
-  std::string bytes("\x93NUMPY\x01\x00", 8);
-  bytes += static_cast<char>(header.size());
-  bytes += '\0';
-  return bytes + header + values;
-}
-
-// Returns a file of bytes that count up.
-std::string npy_of(const std::string& shape, int count, int first = 0) {
-  std::string values;
-  for (int i = 0; i < count; ++i) values += static_cast<char>(first + i);
-  return npy("{'descr': '|u1', 'fortran_order': False, 'shape': " + shape + ", }\n", values);
-}
 
 class ReadNumpy : public ::testing::Test {
  protected:

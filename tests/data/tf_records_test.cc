@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cadre/data/read.h"
+#include "file_bytes.h"
 #include "small_datasets.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
@@ -19,12 +20,6 @@ using test_support::write_bytes;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-
-std::string little_endian_bytes(std::uint64_t number, int count) {
-  std::string bytes;
-  for (int i = 0; i < count; ++i, number >>= 8) bytes += static_cast<char>(number);
-  return bytes;
-}
 
 std::string record_of(const std::string& content) {
   const auto masked = [](std::string_view bytes) {

@@ -3,15 +3,14 @@
 /// of random generators, under names of the program's own.
 ///
 ///     save_dict(directory / "state.pt", {{"netG", generator}, {"netD", discriminator}, {"optimG", optimizer_g},
-///                                        {"optimD", optimizer_d}, {"scheduler", scheduler}, {"random",
-///                                        RandomStates()},
-///                                        {"epoch", epoch}});
-///     load_dict(checkpoint.path() / "state.pt", {{"netG", generator}, {"netD", discriminator}, {"optimG",
-///     optimizer_g},
-///                                                {"optimD", optimizer_d}, {"scheduler", scheduler},
-///                                                {"random", RandomStates()}, {"epoch", epoch}});
+///                                        {"optimD", optimizer_d}, {"scheduler", scheduler},
+///                                        {"random", RandomStates()}, {"epoch", epoch}});
+///     load_dict(checkpoint.path() / "state.pt", {{"netG", generator}, {"netD", discriminator},
+///                                                {"optimG", optimizer_g}, {"optimD", optimizer_d},
+///                                                {"scheduler", scheduler}, {"random", RandomStates()},
+///                                                {"epoch", epoch}});
 ///
-/// Where the same objects are saved and loaded, a TrainingState names them once.
+/// A TrainingState names objects once that are both saved and loaded.
 ///
 /// The files are those of Python's torch.save: torch.load(file, weights_only=True) gives the dictionary, whose entries
 /// load_state_dict() and set_rng_state() of the Python classes accept; and load_dict reads the dictionaries that
