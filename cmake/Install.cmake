@@ -129,7 +129,7 @@ if(CADRE_ARROW AND CADRE_TORCH AND NOT CADRE_SHARED)
 endif()
 
 if(TARGET cadre)
-  install(TARGETS cadre RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
+  install(TARGETS cadre cadre-report RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
   cadre_install_licence(program cadre)
 endif()
 
@@ -147,7 +147,7 @@ cadre_install_licence(doc cadre-doc)
 
 # Builds what is installed.
 add_custom_target(cadre_package)
-foreach(target cadre_tune cadre_tls cadre_torch cadre_vision cadre_object_storage cadre_data cadre_data_torch cadre)
+foreach(target cadre_tune cadre_tls cadre_torch cadre_vision cadre_object_storage cadre_data cadre_data_torch cadre cadre-report)
   if(TARGET ${target})
     add_dependencies(cadre_package ${target})
   endif()

@@ -23,6 +23,7 @@ namespace tune {}
 #include "cadre/tune/class_trainable.h"
 #include "cadre/tune/importance.h"
 #include "cadre/tune/plot.h"
+#include "cadre/tune/program.h"
 #include "cadre/tune/result.h"
 #include "cadre/tune/schedulers.h"
 #include "cadre/tune/search_space.h"

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <functional>
 #include <map>
 
@@ -32,6 +34,7 @@ const std::map<std::string, Function>& functions() {
       {"lograndint", {2, [](const List& a) { return tune::lograndint(whole(a[0]), whole(a[1])); }}},
       {"qlograndint", {3, [](const List& a) { return tune::qlograndint(whole(a[0]), whole(a[1]), whole(a[2])); }}},
       {"choice", {1, [](const List& a) { return tune::choice(a[0].items()); }}},
+      {"grid_search", {1, [](const List& a) { return tune::grid_search(a[0].items()); }}},
       {"ordinal", {1, [](const List& a) { return tune::ordinal(a[0].items()); }}}};
   return all;
 }
@@ -40,6 +43,10 @@ std::string names() {
   std::string text;
   for (const auto& [name, function] : functions()) text += (text.empty() ? "" : ", ") + name;
   return text;
+}
+
+bool is_identifier(const std::string& text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
 Value parse(const std::string& json, const std::string& what) {
@@ -52,6 +59,28 @@ Value parse(const std::string& json, const std::string& what) {
 
 }  // namespace
 
+tune::SpaceEntry parse_entry(const std::string& key, const std::string& text, const ParseArguments& parse_arguments) {
+  const std::size_t open = text.find('(');
+  const std::string name = text.substr(0, open);
+  if (open == text.npos || text.back() != ')' || !is_identifier(name)) return text;
+  const auto function = functions().find(name);
+  if (function == functions().end())
+    throw InvalidArgument(
+        fmt::format("\"{}\": there is no domain {}; there are: {}. A constant of this text is "
+                    "choice([...]) with one option",
+                    key, name, names()));
+  const List values = parse_arguments(text.substr(open + 1, text.size() - open - 2));
+  if (values.size() != function->second.arguments)
+    throw InvalidArgument(fmt::format("\"{}\": {} takes {} arguments{}", key, function->first,
+                                      function->second.arguments,
+                                      function->second.arguments == 1 ? ", a list: choice([\"a\", \"b\"])" : ""));
+  try {
+    return function->second.make(values);
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument("\"" + key + "\": " + error.what());
+  }
+}
+
 std::pair<std::string, tune::SpaceEntry> parse_parameter(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == text.npos || equals == 0)
@@ -61,20 +90,9 @@ std::pair<std::string, tune::SpaceEntry> parse_parameter(const std::string& text
   const std::size_t open = entry.find('(');
   if (open == entry.npos || entry.back() != ')' || entry.front() == '"' || entry.front() == '[')
     return {key, tune::SpaceEntry(parse(entry, "the constant of \"" + key + "\""))};
-  const auto function = functions().find(entry.substr(0, open));
-  if (function == functions().end())
-    throw InvalidArgument("\"" + key + "\": there is no domain " + entry.substr(0, open) + "; there are: " + names());
-  const std::string arguments = "[" + entry.substr(open + 1, entry.size() - open - 2) + "]";
-  const Value values = parse(arguments, "what is in the brackets of \"" + key + "\"");
-  if (values.items().size() != function->second.arguments)
-    throw InvalidArgument(fmt::format("\"{}\": {} takes {} arguments{}", key, function->first,
-                                      function->second.arguments,
-                                      function->second.arguments == 1 ? ", a list: choice([\"a\", \"b\"])" : ""));
-  try {
-    return {key, function->second.make(values.items())};
-  } catch (const InvalidArgument& error) {
-    throw InvalidArgument("\"" + key + "\": " + error.what());
-  }
+  return {key, parse_entry(key, entry, [&key](const std::string& arguments) {
+            return parse("[" + arguments + "]", "what is in the brackets of \"" + key + "\"").items();
+          })};
 }
 
 }  // namespace cadre::cli

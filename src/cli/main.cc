@@ -1,4 +1,4 @@
-// The program `cadre`: inspects experiments.
+// The program `cadre`: makes and inspects experiments.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -8,18 +8,20 @@
 #include "cadre/version.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "engine/interrupts.h"
 
 namespace {
 
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
+constexpr int kAfterSignal = 128;  // as shells have it
 
 int run(int argc, char** argv) {
   using namespace cadre::cli;
   Program program(
-      "Looks at experiments: finished, interrupted, failed, or running in another\n"
-      "process. Only suggest and observe change something: their study; run\n"
-      "starts a program on a cluster.",
+      "Tunes programs, and looks at experiments: finished, interrupted, failed, or\n"
+      "running in another process. Only tune, suggest and observe change something;\n"
+      "run starts a program on a cluster.",
       "cadre");
   program.set_version(std::string("cadre ") + cadre::version());
   Command command = program.command();
@@ -30,6 +32,7 @@ int run(int argc, char** argv) {
   for (const auto add : {add_ls, add_show, add_logs, add_nodes, add_best, add_importance, add_plot, add_replay,
                          add_export, add_suggest, add_observe, add_run})
     add(command);
+  add_tune(command, argc, argv);
   return program.parse(argc, argv, kWrongUsage);
 }
 
@@ -39,6 +42,10 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // the reader of the output may stop, as `head` does
   try {
     return run(argc, argv);
+  } catch (const cadre::Interrupted& interrupted) {
+    std::fprintf(stderr, "cadre: %s\n", cadre::cli::shown_lines(interrupted.what()).c_str());
+    const int signal = cadre::engine::Interrupts::last_signal();
+    return kAfterSignal + (signal != 0 ? signal : SIGINT);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "cadre: %s\n", cadre::cli::shown_lines(error.what()).c_str());
     return kFailed;

@@ -40,7 +40,10 @@ namespace summary {
 constexpr unsigned value = 1;
 }
 namespace summary_value {
-constexpr unsigned tag = 1, simple_value = 2, histo = 5, metadata = 9;
+constexpr unsigned tag = 1, simple_value = 2, histo = 5, tensor = 8, metadata = 9;
+}
+namespace tensor {
+constexpr unsigned dtype = 1, shape = 2;
 }
 namespace histogram {
 constexpr unsigned min = 1, max = 2, num = 3, sum = 4, sum_squares = 5, bucket_limit = 6, bucket = 7;
@@ -248,6 +251,57 @@ void visit_values(std::string_view summary_message, Visit visit) {
   }
 }
 
+double to_double(std::uint64_t bits, std::size_t bytes) {
+  if (bytes == sizeof(double)) return std::bit_cast<double>(bits);
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+}
+
+// Returns the number of a tensor (tensor.proto) without dimensions, in which TensorFlow 2 writes scalars.
+std::optional<double> to_number(std::string_view tensor_message) {
+  constexpr std::uint64_t kDtFloat = 1;
+  constexpr std::uint64_t kDtDouble = 2;
+  std::size_t bytes = 0;
+  std::optional<double> number;
+  while (const std::optional<Field> field = take_field(tensor_message)) {
+    if (field->number == tensor::dtype) {
+      bytes = field->value == kDtFloat ? sizeof(float) : field->value == kDtDouble ? sizeof(double) : 0;
+    } else if (field->number == tensor::shape) {
+      if (!field->bytes.empty()) return {};
+    } else if (field->type == WireType::length_delimited) {  // the content, or packed numbers
+      if (bytes == 0 || field->bytes.size() != bytes) return {};
+      std::uint64_t bits = 0;
+      for (std::size_t i = bytes; i-- > 0;) bits = bits << 8 | static_cast<unsigned char>(field->bytes[i]);
+      number = to_double(bits, bytes);
+    } else if (field->type == WireType::four_bytes) {
+      number = to_double(field->value, sizeof(float));
+    } else if (field->type == WireType::eight_bytes) {
+      number = to_double(field->value, sizeof(double));
+    }
+  }
+  return number;
+}
+
+// Returns the scalar of a summary's value, if it is one.
+std::optional<Scalar> to_scalar(std::string_view message) {
+  Scalar scalar;
+  bool has_value = false;
+  while (const std::optional<Field> field = take_field(message)) {
+    if (field->number == summary_value::tag) {
+      scalar.tag = field->bytes;
+    } else if (field->number == summary_value::simple_value) {
+      scalar.value = to_double(field->value, sizeof(float));
+      has_value = true;
+    } else if (field->number == summary_value::tensor) {
+      const std::optional<double> number = to_number(field->bytes);
+      if (!number) return {};
+      scalar.value = *number;
+      has_value = true;
+    }
+  }
+  if (!has_value) return {};
+  return scalar;
+}
+
 }  // namespace
 
 void append_file_version(std::string& records, double wall_time) {
@@ -324,6 +378,20 @@ FileContent read_content(std::string_view file) {
     content.results = file.size() - rest.size();
   }
   return content;
+}
+
+std::vector<Scalar> take_scalars(std::string_view& records) {
+  std::vector<Scalar> scalars;
+  while (std::optional<std::string_view> payload = take_record(records)) {
+    while (const std::optional<Field> field = take_field(*payload)) {
+      if (field->number != event::summary) continue;
+      std::string_view summary_message = field->bytes;
+      while (const std::optional<Field> value = take_field(summary_message)) {
+        if (std::optional<Scalar> scalar = to_scalar(value->bytes)) scalars.push_back(*std::move(scalar));
+      }
+    }
+  }
+  return scalars;
 }
 
 }  // namespace cadre::loggers::tensorboard

@@ -56,4 +56,14 @@ struct FileContent {
 // Reads a file that Cadre wrote, up to its first invalid record.
 FileContent read_content(std::string_view file);
 
+// ---- Reading what any program wrote
+
+struct Scalar {
+  std::string tag = {};
+  double value = 0;
+};
+// Removes the complete records that `records` begins with, and returns their scalars in order: the numbers that
+// PyTorch, TensorFlow and Cadre write. Other summaries are left out.
+std::vector<Scalar> take_scalars(std::string_view& records);
+
 }  // namespace cadre::loggers::tensorboard

@@ -8,6 +8,7 @@
 
 #include "cadre/function.h"
 #include "cadre/resources.h"
+#include "cadre/tune/program.h"
 #include "cadre/value.h"
 
 namespace cadre::tune {
@@ -21,6 +22,7 @@ struct TrialAssignment {
   std::int64_t attempt = 0;
   std::int64_t generation = 1;  // for the names of reported directories (publish::checkpoint_place)
   HostFunction function = {};   // not set for a function of the program, which is the assignment's entry
+  Program program = {};         // not set for a function
   Config config = {};
   Config parameters = {};           // of the trainable, the same for all trials
   std::string metric = {};          // of the TuneConfig; may be empty

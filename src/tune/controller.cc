@@ -264,6 +264,7 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
           .attempt = launch.attempt,
           .generation = work_place().generation(),
           .function = setting_.trainable.host_function,
+          .program = setting_.trainable.program,
           .config = launch.config,
           .parameters = setting_.trainable.parameters,
           .metric = setting_.options.tune_config.metric.name,

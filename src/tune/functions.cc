@@ -64,7 +64,8 @@ PlacementGroup call(const ResourceFunction& function, const Config& config) {
 }
 
 const TrainableType* type_of(const Trainable& trainable) {
-  return trainable.host_function.is_set() ? nullptr : trainable_types().find(trainable.name);
+  return trainable.host_function.is_set() || trainable.program.is_set() ? nullptr
+                                                                        : trainable_types().find(trainable.name);
 }
 
 bool detail::register_sample_function(std::string_view name, SamplePointer function) {

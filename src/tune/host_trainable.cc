@@ -2,6 +2,7 @@
 
 #include "cadre/tune/class_trainable.h"
 #include "tune/class_run.h"
+#include "tune/program/run_program.h"
 #include "tune/session.h"
 #include "worker/entries.h"
 #include "worker/host.h"
@@ -40,6 +41,7 @@ const bool is_registered = [] {
 
 std::string entry_of(const Trainable& trainable) {
   static_cast<void>(is_registered);
+  if (trainable.program.is_set()) return program_entry();
   return trainable.host_function.is_set() ? kHostEntry : trainable.name;
 }
 

@@ -1,4 +1,4 @@
-// Trainables of a host (cadre/host.h), which one entry of a worker runs.
+// Trainables of a host (cadre/host.h), which one entry of a worker runs, and the entries of all trainables.
 #pragma once
 
 #include <string>

@@ -41,7 +41,8 @@ Description stored_description(const fs::path& directory) {
 }
 
 void check_registered(const Trainable& trainable, const fs::path& directory) {
-  if (worker::find_entry(trainable.name) != nullptr || trainable.host_function.is_set()) return;
+  if (worker::find_entry(trainable.name) != nullptr) return;
+  if (trainable.host_function.is_set() || trainable.program.is_set()) return;
   throw InvalidArgument(
       fmt::format("the experiment in {} runs the trainable \"{}\", and this program has none of that name; it has: {}. "
                   "Was the experiment made by another program?",

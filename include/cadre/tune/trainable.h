@@ -13,6 +13,7 @@
 
 #include "cadre/function.h"
 #include "cadre/resources.h"
+#include "cadre/tune/program.h"
 #include "cadre/typed_config.h"
 #include "cadre/value.h"
 
@@ -169,6 +170,10 @@ struct Trainable {
   Trainable() = default;  ///< names no function
   /// Names a function or class by text; the program must give it as fn<f> or trainable<C>() somewhere.
   explicit Trainable(std::string function) : name(std::move(function)) {}
+  /// Runs a program (cadre/tune/program.h) in each of a trial's workers. Its name is that of the first word of the
+  /// command which is a file: "train" for {"python3", "train.py"}. Relative paths of the program and its working
+  /// directory are made absolute.
+  Trainable(Program program);
   /// Names a function: void f(const Config&); see TrainingFunction for a struct and for parameters. It is called once
   /// in each of a trial's workers, with the trial's config or with a struct that is made from it
   /// (cadre/typed_config.h); it reports through tune::report and ends by returning. Metrics that it returns are one
@@ -199,7 +204,7 @@ struct Trainable {
     requires TrainingFunction<decltype(F)> && (!detail::ReturnsReport<decltype(F)>)
   CADRE_MISTAKE("a training function returns nothing, a number or cadre::Metrics, which is its last report")
   Trainable(Function<F>);
-  static constexpr std::size_t kMembers = 8;  // stored by their names: cadre/detail/member_names.h
+  static constexpr std::size_t kMembers = 9;  // stored by their names: cadre/detail/member_names.h
   /// \endcond
 
   std::string name = {};          ///< name of the function or class, without its namespaces
@@ -210,6 +215,7 @@ struct Trainable {
   PlacementStrategy strategy = PlacementStrategy::pack;  ///< strategy of a placement group
   ResourceFunction resource_function = {};               ///< if set, replaces resources, more_bundles and strategy
   HostFunction host_function = {};  ///< set if it is a function or class of a host, not of the program: cadre/host.h
+  Program program = {};             ///< set if it is a program of its own
 };
 
 /// Returns the trainable with these resources for each trial. Default without a call: one CPU. The Tuner checks the

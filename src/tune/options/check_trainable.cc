@@ -6,6 +6,7 @@
 
 #include "base/value_limits.h"
 #include "tune/functions.h"
+#include "tune/program/check_program.h"
 #include "tune/resource_needs.h"
 #include "worker/entries.h"
 
@@ -59,7 +60,9 @@ void check_class(const Trainable& trainable, const TunerOptions& options, Faults
 }  // namespace
 
 void check_trainable(const Trainable& trainable, const TunerOptions& options, Faults& faults) {
-  if (trainable.host_function.is_set()) {
+  if (trainable.program.is_set()) {
+    check_program(trainable.program, options, faults);
+  } else if (trainable.host_function.is_set()) {
     worker::check_host(trainable.name, "trainable", faults);
   } else {
     faults.unless(

@@ -1,0 +1,244 @@
+// cadre tune: an experiment of any program.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cadre/error.h"
+#include "cadre/init.h"
+#include "cadre/tune/callback.h"
+#include "cadre/tune/study.h"
+#include "cadre/tune/tuner.h"
+#include "cli/commands.h"
+#include "cli/find.h"
+#include "cli/output.h"
+#include "cli/tune_file.h"
+#include "engine/local/last_output.h"
+#include "store/run_directory.h"
+#include "tune/program/placeholders.h"
+#include "worker/cluster.h"
+
+namespace cadre::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kTimeUntilWarned = std::chrono::minutes(1);
+constexpr std::size_t kMostChecked = 10;  // trials that --check shows
+
+struct Options {
+  int argc = 0;
+  char** argv = nullptr;
+  fs::path file = {};
+  std::vector<std::string> command = {};
+  std::vector<std::string> changes = {};
+  std::string restore = {};
+  std::string cluster = {};
+  double cpus = -1;
+  double gpus = -1;
+  bool check = false;
+  bool resume_errored = false;
+  bool restart_errored = false;
+};
+
+// ---- The watch for a metric that never comes
+
+// Says on standard error after a minute that no trial has reported the experiment's metric, and what one printed.
+class MetricWatch final : public tune::Callback {
+ public:
+  MetricWatch() : thread_([this] { watch(); }) {}
+  ~MetricWatch() override {
+    end();
+    thread_.join();
+  }
+
+  void setup(const tune::ExperimentInfo& experiment) override {
+    const std::lock_guard lock(mutex_);
+    directory_ = experiment.path;
+  }
+  void on_experiment_end(const tune::TrialList&) override { end(); }
+
+ private:
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    changed_.notify_all();
+  }
+
+  void watch() {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, kTimeUntilWarned, [this] { return is_over_; })) warn_if_silent();
+  }
+
+  void warn_if_silent() const {
+    try {
+      const tune::ResultGrid grid = tune::ResultGrid::from_directory(directory_);
+      const std::string& metric = grid.summary().metric;
+      const auto has_it = [&metric](const tune::Result& trial) { return trial.metrics.find(metric) != nullptr; };
+      if (metric.empty() || std::ranges::any_of(grid, has_it)) return;
+      std::string text =
+          fmt::format("cadre: after a minute no trial has reported \"{}\", the experiment's metric\n", shown(metric));
+      if (const auto first = grid.begin(); first != grid.end()) text += last_output(*first);
+      std::fputs(text.c_str(), stderr);
+    } catch (const Error&) {  // the experiment is only just being made
+    }
+  }
+
+  static std::string last_output(const tune::Result& trial) {
+    std::string text;
+    for (const char* name : {"stderr", "stdout"}) {
+      const std::string output = engine::local::last_output(trial.path / name, 0);
+      if (!output.empty()) text += fmt::format("the end of {} of trial {}:\n{}\n", name, trial.trial_id, output);
+    }
+    return text;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_over_ = false;
+  fs::path directory_ = {};
+  std::thread thread_;
+};
+
+// ---- --check
+
+// Returns a word as a shell reads it.
+std::string quoted(const std::string& word) {
+  const bool is_plain = !word.empty() && word.find_first_not_of(
+                                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                             "0123456789_-./:=,+@%") == word.npos;
+  if (is_plain) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+std::string command_line(const tune::Program& program, const Config& config) {
+  const auto value_of = [&config](const std::string& name) {
+    const Value* value = config.find(name);
+    return value == nullptr ? "$" + name : tune::argument_text(*value);
+  };
+  std::string line;
+  for (const std::string& word : program.command)
+    line += (line.empty() ? "" : " ") + quoted(line.empty() ? word : tune::fill_placeholders(word, value_of));
+  return line;
+}
+
+// Shows the first trials, of which nothing is told to the searcher.
+void check(const TuneFile& file, const tune::Trainable& trainable) {
+  const tune::Tuner tuner(trainable, file.options);  // throws if anything is wrong
+  tune::Study study(file.options.param_space, file.options.tune_config);
+  const auto samples = static_cast<std::size_t>(file.options.tune_config.num_samples);
+  Page page;
+  page.line(fmt::format("{} {}:", samples, samples == 1 ? "sample" : "samples"));
+  for (std::size_t i = 0; i < std::min(samples, kMostChecked); ++i) {
+    const std::optional<tune::Suggestion> made = study.suggest();
+    if (!made) {
+      page.line("  the searcher waits for results before it suggests more");
+      break;
+    }
+    page.line("  " + shown(command_line(trainable.program, made->config)));
+  }
+  if (samples > kMostChecked) page.line(fmt::format("  and {} more", samples - kMostChecked));
+  page.write();
+}
+
+// ---- The experiment
+
+tune::RestoreOptions restore_options(const Options& options) {
+  return {.resume_errored = options.resume_errored,
+          .restart_errored = options.restart_errored,
+          .callbacks = {std::make_shared<MetricWatch>()}};
+}
+
+// Says in terms of the command line what the Tuner says in those of the API.
+void refuse_existing(const tune::RunConfig& run) {
+  if (run.name.empty() || run.if_exists != IfExists::fail) return;
+  const fs::path directory = (run.storage_path.empty() ? store::default_storage_path() : run.storage_path) / run.name;
+  if (!tune::Tuner::can_restore(directory)) return;
+  throw InvalidArgument(
+      fmt::format("the experiment {0} exists already. To continue it: cadre tune --restore {0}. To "
+                  "have the same command continue it, write if_exists = \"restore\"; or give this "
+                  "one another name: --set name=...",
+                  directory.string()));
+}
+
+tune::Tuner make_tuner(const Options& options) {
+  if (!options.restore.empty()) {
+    const Found found = find_directory(options.restore);
+    return tune::Tuner::restore(found.copy ? fs::path(options.restore) : found.directory, restore_options(options));
+  }
+  TuneFile file = read_tune_file(options.file, options.changes, options.command);
+  refuse_existing(file.options.run_config);
+  file.options.run_config.callbacks.push_back(std::make_shared<MetricWatch>());
+  return {tune::with_resources(file.program, file.resources), file.options};
+}
+
+std::optional<double> amount(double number) { return number < 0 ? std::nullopt : std::optional(number); }
+
+// Throws if trials have failed, so that the exit code says so.
+void run(Options& options) {
+  if (options.file.empty() == options.restore.empty())
+    throw InvalidArgument(
+        "name a file, as in cadre tune tune.toml, or an experiment to continue: --restore EXPERIMENT");
+  if (options.check && !options.restore.empty()) throw InvalidArgument("--check is for a new experiment");
+  if (!options.cluster.empty()) {
+    const bool is_file = fs::exists(options.cluster);
+    const std::string text = is_file ? fs::absolute(options.cluster).string() : options.cluster;
+    ::setenv(worker::cluster_variable, text.c_str(), 1);
+  }
+  // First of all, because in a worker, and in an agent on a node that may lack the file, it does not return.
+  init(options.argc, options.argv, {.num_cpus = amount(options.cpus), .num_gpus = amount(options.gpus)});
+  if (options.check) {
+    const TuneFile file = read_tune_file(options.file, options.changes, options.command);
+    return check(file, tune::with_resources(file.program, file.resources));
+  }
+  const tune::ResultGrid results = make_tuner(options).fit();
+  if (const std::size_t failed = results.num_errors(); failed > 0)
+    throw Error(fmt::format("{} of {} trials failed: cadre show {}", failed, results.size(),
+                            results.experiment_path().string()));
+}
+
+}  // namespace
+
+void add_tune(Command& program, int argc, char** argv) {
+  const auto options = std::make_shared<Options>();
+  options->argc = argc;
+  options->argv = argv;
+  Command command = program.add_command("tune", "Tune any program");
+  command.option("file", &options->file, "The experiment, in TOML").named("FILE");
+  command.option("command", &options->command, "The program and its arguments, after --");
+  command.option("--set", &options->changes, "An entry that replaces one of FILE").named("KEY=VALUE");
+  command.flag("--check", &options->check, "Check FILE, and show the first trials");
+  command.option("--restore", &options->restore, "Continue an experiment").named("EXPERIMENT");
+  command.flag("--resume-errored", &options->resume_errored, "With --restore: continue failed trials");
+  command.flag("--restart-errored", &options->restart_errored, "With --restore: begin failed trials anew");
+  command.option("--cluster", &options->cluster, "Run on the nodes of slurm, ray, or a JSON file");
+  command.option("--cpus", &options->cpus, "CPUs for trials [all]").at_least(0).named("N");
+  command.option("--gpus", &options->gpus, "GPUs for trials [all]").at_least(0).named("N");
+  command.footer(
+      "  # tune.toml\n"
+      "  metric = \"loss\"\n"
+      "  mode = \"min\"\n"
+      "  num_samples = 20\n"
+      "  [space]\n"
+      "  lr = \"loguniform(1e-5, 1)\"\n\n"
+      "  cadre tune tune.toml -- ./train --lr {lr}\n\n"
+      "The program writes a line of JSON for each result to the descriptor\n"
+      "CADRE_REPORT_FD: {\"loss\": 0.25}. docs/programs.md has the rest.");
+  command.on_call([options] { run(*options); });
+}
+
+}  // namespace cadre::cli
