@@ -32,5 +32,12 @@ auto with_python(const Call& call) {
 
 // Calls a function of Cadre's, from Python, that may take long or end the trial. Releases the GIL.
 CADRE_EXPORTED void with_cadre(const std::function<void()>& call);
+// Does the same, and returns what the function returns.
+template <class Call>
+auto result_of(const Call& call) {
+  std::optional<decltype(call())> result;
+  with_cadre([&] { result.emplace(call()); });
+  return *std::move(result);
+}
 
 }  // namespace cadre::python

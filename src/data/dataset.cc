@@ -97,15 +97,20 @@ void require_once(const char* what, std::vector<std::string> columns) {
     throw InvalidArgument(fmt::format("{}: the column \"{}\" is there twice", what, *twice));
 }
 
-// `function`: a BatchFunction or the like.
+bool is_of_groups(const Dataset& dataset) {
+  return std::holds_alternative<GroupBatches>(PlanAccess::plan(dataset).node->operation);
+}
+
+// `function`: a BatchFunction or the like. `has_size`: batches have a size without a batch_size.
 template <class Named>
-Call to_call(const std::string& kind, const Named& function, const MapBatchesOptions& options) {
+Call to_call(const std::string& kind, const Named& function, const MapBatchesOptions& options, bool has_size = false) {
   std::vector<std::string> faults;
   check_at_least(faults, "batch_size", options.batch_size, 1);
   check_at_least(faults, "concurrency", options.concurrency, 1);
   check_amount(faults, "num_cpus", options.num_cpus);
   check_amount(faults, "num_gpus", options.num_gpus);
-  if (options.num_gpus > 0 && !options.batch_size) faults.emplace_back("a batch_size is needed with num_gpus");
+  if (options.num_gpus > 0 && !options.batch_size && !has_size)
+    faults.emplace_back("a batch_size is needed with num_gpus");
   if (kind == "class" && !options.config.empty())
     faults.emplace_back("config is for functions; a class has constructor_config");
   if (kind != "class" && !options.constructor_config.empty())
@@ -178,11 +183,11 @@ std::string to_string(const Aggregate& aggregate) {
 // ---- Operators
 
 Dataset Dataset::map_batches(const BatchFunction& function, const MapBatchesOptions& options) const {
-  return append(*this, to_call("function", function, options));
+  return append(*this, to_call("function", function, options, is_of_groups(*this)));
 }
 
 Dataset Dataset::map_batches(const Actor& actor, const MapBatchesOptions& options) const {
-  return append(*this, to_call("class", actor, options));
+  return append(*this, to_call("class", actor, options, is_of_groups(*this)));
 }
 
 Dataset Dataset::map(const RowFunction& function, const MapOptions& options) const {

@@ -173,15 +173,15 @@ def test_groups_are_those_of_pandas(rows, table):
     sizes = rows.groupby("city").map_groups(Sizes, batch_format="pandas", fn_constructor_args=(1,)).to_pandas()
     assert sizes["size"].tolist() == [287] * 5 + [286] * 2 and sizes["image"][1].shape == (3, 4)
     assert data.range(4).groupby(None).sum("id").take_all() == [{"sum(id)": 6}]
-    with pytest.raises(ValueError, match="no column 'y'"):
-        rows.groupby("y").count()
+    with pytest.raises(ValueError, match='column "y"'):
+        rows.groupby("y").count().take(1)
 
 
 def test_columns_stand_beside_each_other():
     both = data.range(2).zip(data.from_items([{"id": 5, "b": "x"}, {"id": 6, "b": "y"}]))
     assert both.take_all() == [{"id": 0, "id_1": 5, "b": "x"}, {"id": 1, "id_1": 6, "b": "y"}]
-    with pytest.raises(ValueError, match="2 and 3 rows"):
-        data.range(2).zip(data.range(3))
+    with pytest.raises(ValueError, match="equally many rows.* has 2, .* has 3"):
+        data.range(2).zip(data.range(3)).take(1)
 
 
 # ---- Batches

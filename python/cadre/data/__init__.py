@@ -1,4 +1,5 @@
-"""Datasets with the names of Ray Data: Parquet, CSV and JSON files and rows in memory, read as a stream.
+"""Datasets with the names of Ray Data: files of tables, images, texts, arrays and records, and rows in memory, read as a
+stream.
 
     from cadre import data
 
@@ -13,16 +14,19 @@ from cadre.data import _arrow
 
 _arrow.load()
 
-from cadre.data import expressions  # noqa: E402  the libraries come first
+from cadre.data import aggregate, expressions, transforms  # noqa: E402  the libraries come first
 from cadre.data.context import DataContext, ExecutionOptions, ExecutionResources  # noqa: E402
 from cadre.data.dataset import ActorPoolStrategy, Dataset, DatasetError, Schema, TaskPoolStrategy  # noqa: E402
+from cadre.data.images import ImageTransforms, mix_up  # noqa: E402
 from cadre.data.iterator import DataIterator  # noqa: E402
 from cadre.data.sources import (from_arrow, from_huggingface, from_items, from_numpy, from_pandas, range,  # noqa: E402
-                                range_tensor, read_csv, read_json, read_parquet)
+                                range_tensor, read_binary_files, read_csv, read_images, read_json, read_numpy, read_parquet,
+                                read_text, read_tfrecords, read_webdataset, with_row_numbers)
 
 MaterializedDataset = Dataset
 
 __all__ = ["ActorPoolStrategy", "DataContext", "DataIterator", "Dataset", "DatasetError", "ExecutionOptions",
-           "ExecutionResources", "MaterializedDataset", "Schema", "TaskPoolStrategy", "expressions", "from_arrow",
-           "from_huggingface", "from_items", "from_numpy", "from_pandas", "range", "range_tensor", "read_csv",
-           "read_json", "read_parquet"]
+           "ExecutionResources", "ImageTransforms", "MaterializedDataset", "Schema", "TaskPoolStrategy", "aggregate",
+           "expressions", "from_arrow", "from_huggingface", "from_items", "from_numpy", "from_pandas", "mix_up", "range",
+           "range_tensor", "read_binary_files", "read_csv", "read_images", "read_json", "read_numpy", "read_parquet",
+           "read_text", "read_tfrecords", "read_webdataset", "transforms", "with_row_numbers"]

@@ -4,6 +4,7 @@ import numpy
 import pyarrow
 import pyarrow.types
 
+_VARIABLE_SHAPES = "ray.data.arrow_variable_shaped_tensor"
 FORMATS = ("default", "numpy", "pandas", "pyarrow", None)
 
 
@@ -20,7 +21,7 @@ def to_format(batch, batch_format, copies=False):
     """Returns a record batch in a format: "default" and "numpy" are dictionaries of arrays, None is a pyarrow.Table.
     copies: what may be written to."""
     if batch_format in ("default", "numpy"):
-        arrays = {name: to_numpy(column) for name, column in zip(batch.schema.names, batch.columns)}
+        arrays = {field.name: to_numpy(column, field) for field, column in zip(batch.schema, batch.columns)}
         return {name: array.copy() for name, array in arrays.items()} if copies else arrays
     if batch_format == "pandas":
         frame = to_pandas(pyarrow.Table.from_batches([batch]))
@@ -28,9 +29,12 @@ def to_format(batch, batch_format, copies=False):
     return pyarrow.Table.from_batches([batch])
 
 
-def to_numpy(column):
+def to_numpy(column, field=None):
     """Returns a column as an array with a row in its first dimension. Numbers without nulls, and tensors of them, share
-    the column's memory and are read-only. Integers with nulls become floats with NaN, texts and others objects."""
+    the column's memory and are read-only. Integers with nulls become floats with NaN, texts and others objects, and so do
+    tensors of different shapes. field: of the column; without it, these are dictionaries."""
+    if field is not None and _has_variable_shapes(field):
+        return _variable_tensors(column)
     values, row_shape = _flattened(column)
     if values is not None:
         return values.to_numpy(zero_copy_only=_is_number(values.type)).reshape(len(column), *row_shape)
@@ -47,11 +51,10 @@ def to_pandas(table):
     """Returns a table as a DataFrame; a column of tensors has an array in each row."""
     import pandas
 
-    tensors = [name for name, kind in zip(table.schema.names, table.schema.types)
-               if isinstance(kind, pyarrow.BaseExtensionType)]
+    tensors = [field.name for field in table.schema if _is_tensor(field)]
     frame = table.drop_columns(tensors).to_pandas() if tensors else table.to_pandas()
     for name in tensors:
-        rows = [row for chunk in table.column(name).chunks for row in to_numpy(chunk)]
+        rows = [row for chunk in table.column(name).chunks for row in to_numpy(chunk, table.schema.field(name))]
         frame.insert(table.schema.get_field_index(name), name, pandas.Series(rows, dtype=object))
     return frame
 
@@ -59,9 +62,8 @@ def to_pandas(table):
 def to_rows(batch):
     """Returns the rows of a record batch as dictionaries. Numbers are Python's; a tensor is an array of numpy."""
     columns = {}
-    for name, column in zip(batch.schema.names, batch.columns):
-        is_tensor = isinstance(column.type, pyarrow.BaseExtensionType)
-        columns[name] = list(to_numpy(column)) if is_tensor else column.to_pylist()
+    for field, column in zip(batch.schema, batch.columns):
+        columns[field.name] = list(to_numpy(column, field)) if _is_tensor(field) else column.to_pylist()
     return [dict(zip(columns, values)) for values in zip(*columns.values())] if columns else [{}] * batch.num_rows
 
 
@@ -86,6 +88,29 @@ def to_tensor(column, name):
 
 def _is_number(kind):
     return pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind)
+
+
+def _has_variable_shapes(field):
+    """Returns true for tensors of different shapes: Ray's, which Arrow knows only where Ray is imported."""
+    if isinstance(field.type, pyarrow.BaseExtensionType):
+        return field.type.extension_name == _VARIABLE_SHAPES
+    return (field.metadata or {}).get(b"ARROW:extension:name") == _VARIABLE_SHAPES.encode()
+
+
+def _is_tensor(field):
+    return isinstance(field.type, pyarrow.BaseExtensionType) or _has_variable_shapes(field)
+
+
+def _variable_tensors(column):
+    """Returns an array of objects: an array for each row, a view of the column's memory, or None."""
+    if isinstance(column, pyarrow.ExtensionArray):
+        column = column.storage
+    rows = numpy.empty(len(column), dtype=object)
+    values, shapes = column.field("data"), column.field("shape")
+    for row in range(len(column)):
+        if column.is_valid()[row].as_py():
+            rows[row] = values[row].values.to_numpy(zero_copy_only=False).reshape(shapes[row].as_py())
+    return rows
 
 
 def _flattened(column, lists=False):
@@ -118,6 +143,11 @@ def _flattened(column, lists=False):
 
 def _is_list(kind):
     return pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind)
+
+
+def of_core(batch):
+    """Returns what the extension has made as a record batch."""
+    return pyarrow.record_batch(batch)
 
 
 # ---- To Arrow

@@ -49,12 +49,19 @@ class Call:
         return rows_to_batch(rows, self.where)
 
     def _flat_map(self, function, batch):
-        rows = [one for row in _batches.to_rows(batch) for one in function(row, *self.args, **self.kwargs)]
+        rows = [one for row in _batches.to_rows(batch) for one in _rows_in(function(row, *self.args, **self.kwargs))]
         return rows_to_batch(rows, self.where)
 
     def _filter(self, function, batch):
         keep = [bool(function(row, *self.args, **self.kwargs)) for row in _batches.to_rows(batch)]
         return batch.filter(pyarrow.array(keep, pyarrow.bool_()))
+
+
+def _rows_in(returned):
+    """Returns the rows that a function of flat_map has made: one, or several, or lists of them."""
+    if isinstance(returned, dict):
+        return [returned]
+    return [row for one in returned for row in (one if isinstance(one, (list, tuple)) else [one])]
 
 
 def rows_to_batch(rows, where):

@@ -1,13 +1,14 @@
 """Datasets: rows of named columns that are read, transformed and aggregated as a stream."""
 
 import inspect
+import numbers
 import os
 import random
 
 import pyarrow
 
 from cadre import _core, _data, _driver, _functions
-from cadre.data import _batches, _functions as _calls
+from cadre.data import _batches, _functions as _calls, aggregate as aggregates
 from cadre.data._arguments import no_meaning, refuse
 from cadre.data.expressions import Expr, parse
 from cadre.data.iterator import DataIterator
@@ -164,8 +165,7 @@ class Dataset:
 
     def union(self, *other):
         """Returns the rows of this dataset, and then those of others, which have the same columns."""
-        held = [one for dataset in (self, *other) for one in dataset._held]
-        return Dataset(self._rows.concat([one._rows for one in other]), held)
+        return Dataset(self._rows.concat([one._rows for one in other]), _held_by(self, *other))
 
     def random_shuffle(self, *, seed=None, num_blocks=None, **others):
         """Puts all rows in a random order, always the same one; without a seed, one of its own. They are held in memory, or
@@ -184,16 +184,15 @@ class Dataset:
         return self.random_shuffle() if shuffle else self
 
     def sort(self, key, descending=False, boundaries=None):
-        """Returns the rows in the order of a column, or of several. Executes the plan; the rows are held in memory."""
+        """Returns the rows in the order of a column, or of several. descending: for all, or a list with one for each.
+        Nulls come last, NaN before them, and equal rows keep their order. The rows are held in memory, or on disk if they
+        are many."""
         del boundaries
         keys = [key] if isinstance(key, str) else list(key)
         orders = list(descending) if isinstance(descending, (list, tuple)) else [descending] * len(keys)
         if len(orders) != len(keys):
             raise ValueError(f"sort: {len(keys)} columns and {len(orders)} of descending")
-        table = self._table()
-        self._require("sort", keys, table.schema)
-        return self._of_table(table.sort_by([(name, "descending" if down else "ascending")
-                                             for name, down in zip(keys, orders)]))
+        return self._with(self._rows.sort([(name, bool(down)) for name, down in zip(keys, orders)]))
 
     def groupby(self, key, num_partitions=None):
         """Returns the groups of rows with equal values of a column, or of several; None: all rows are one."""
@@ -204,22 +203,27 @@ class Dataset:
 
     def zip(self, *other):
         """Returns the columns of this dataset beside those of others with equally many rows; a name that is there already
-        gets "_1" and so on. Executes the plans; the rows are held in memory."""
-        table = self._table()
-        for number, one in enumerate(other, 1):
-            beside = one._table()
-            if len(beside) != len(table):
-                raise ValueError(f"zip: the datasets have {len(table)} and {len(beside)} rows")
-            for name in beside.column_names:
-                free = name if name not in table.column_names else f"{name}_{number}"
-                table = table.append_column(free, beside.column(name))
-        return self._of_table(table)
+        gets "_1" and so on."""
+        return Dataset(self._rows.zip([one._rows for one in other]), _held_by(self, *other))
+
+    def join(self, ds, join_type, num_partitions=None, on=("id",), right_on=None, left_suffix=None, right_suffix=None, *,
+             partition_size_hint=None, aggregator_ray_remote_args=None, validate_schemas=False):
+        """Returns the rows of this dataset combined with those of another one that have equal keys.
+
+        join_type: "inner", "left_outer", "right_outer", "full_outer", "left_semi", "right_semi", "left_anti" or
+        "right_anti". on, right_on: key columns of this and of the other dataset; default: those of `on`. The suffixes are
+        for columns that both have. Rows are in the order of this dataset.
+        """
+        del num_partitions, validate_schemas
+        no_meaning("join", partition_size_hint=partition_size_hint, aggregator_ray_remote_args=aggregator_ray_remote_args)
+        names = {"on": _names(on), "right_on": _names(right_on), "left_suffix": left_suffix or "",
+                 "right_suffix": right_suffix or ""}
+        return Dataset(self._rows.join(ds._rows, str(join_type), names), _held_by(self, ds))
 
     def random_sample(self, fraction, *, seed=None):
-        """Keeps each row with a probability."""
-        if not 0 <= fraction <= 1:
-            raise ValueError(f"random_sample: fraction is {fraction}; it must be from 0 to 1")
-        return self.map_batches(_Sample(fraction, _seed_of(seed)), batch_format="pyarrow", concurrency=1)
+        """Keeps each row with a probability. The choice depends only on the seed and the row's place; without a seed, on
+        one of its own."""
+        return self._with(self._rows.random_sample(fraction, _seed_of(seed)))
 
     # ---- Parts
 
@@ -247,17 +251,13 @@ class Dataset:
         return self.split_at_indices([int(count * sum(proportions[:part + 1])) for part in range(len(proportions))])
 
     def train_test_split(self, test_size, *, shuffle=False, seed=None, stratify=None):
-        """Returns two datasets: the rows for training, and a number or a share of rows at the end for tests."""
-        refuse("train_test_split", stratify=stratify)
-        rows = self.random_shuffle(seed=seed) if shuffle else self
-        count = rows.count()
-        if isinstance(test_size, float):
-            if not 0 < test_size < 1:
-                raise ValueError(f"train_test_split: test_size is {test_size}; a share is above 0 and below 1")
-            return tuple(rows.split_at_indices([int(count * (1 - test_size))]))
-        if not 0 < test_size < count:
-            raise ValueError(f"train_test_split: test_size is {test_size}, and the dataset has {count} rows")
-        return tuple(rows.split_at_indices([count - test_size]))
+        """Returns two datasets: the rows for training, and a number or a share of rows at the end for tests. stratify: a
+        column whose values have the same proportions in both; the test gets the last rows of each. Counts the rows."""
+        if not isinstance(test_size, numbers.Real):
+            raise TypeError(f"train_test_split: test_size is a number of rows or a share of them, not {test_size!r}")
+        self._prepare()
+        learn, test = self._rows.train_test_split(test_size, shuffle, _seed_of(seed), stratify or "")
+        return self._with(learn), self._with(test)
 
     def streaming_split(self, n, *, equal=False, locality_hints=None):
         """Returns n iterators, each over a share of the rows, for loops that go on at the same time."""
@@ -355,32 +355,39 @@ class Dataset:
 
     # ---- Aggregates
 
+    def aggregate(self, *aggs):
+        """Returns a dictionary of the results of several aggregates (cadre.data.aggregate), computed in one execution."""
+        wanted = aggregates.of_columns(aggs, "aggregate")
+        self._prepare()
+        found = self._rows.aggregate([one.stored for one in wanted], aggregates.options_of(wanted, "aggregate"))
+        return {one.name: found[one.stored_name] for one in wanted}
+
     def sum(self, on=None, ignore_nulls=True):
         """Returns the sum of a column, or a dictionary of the sums of several; None for a column without values."""
-        return self._aggregate("sum", on, ignore_nulls)
+        return self._aggregate(aggregates.Sum, on, ignore_nulls=ignore_nulls)
 
     def min(self, on=None, ignore_nulls=True):
         """Returns the least value; see sum."""
-        return self._aggregate("min", on, ignore_nulls)
+        return self._aggregate(aggregates.Min, on, ignore_nulls=ignore_nulls)
 
     def max(self, on=None, ignore_nulls=True):
         """Returns the greatest value; see sum."""
-        return self._aggregate("max", on, ignore_nulls)
+        return self._aggregate(aggregates.Max, on, ignore_nulls=ignore_nulls)
 
     def mean(self, on=None, ignore_nulls=True):
         """Returns the mean; see sum."""
-        return self._aggregate("mean", on, ignore_nulls)
+        return self._aggregate(aggregates.Mean, on, ignore_nulls=ignore_nulls)
 
     def std(self, on=None, ddof=1, ignore_nulls=True):
         """Returns the standard deviation; see sum. ddof: it divides by the number of values minus this."""
-        return self._aggregate("std", on, ignore_nulls, ddof)
+        return self._aggregate(aggregates.Std, on, ddof=ddof, ignore_nulls=ignore_nulls)
 
     def unique(self, column, ignore_nulls=False):
         """Returns the different values of a column, in the order of their first rows. Executes the plan."""
-        seen = {}
-        for batch in self.select_columns([column]).iter_batches(batch_size=None, batch_format="pyarrow"):
-            seen.update(dict.fromkeys(batch.column(0).unique().to_pylist()))
-        return [value for value in seen if value is not None or not ignore_nulls]
+        different = self._with(self._rows.select_columns([column]).group([column], [], {}))
+        values = [value for batch in different.iter_batches(batch_size=None, batch_format="pyarrow")
+                  for value in batch.column(0).to_pylist()]
+        return [value for value in values if value is not None or not ignore_nulls]
 
     # ---- Files
 
@@ -395,28 +402,40 @@ class Dataset:
         no_meaning("write_parquet", min_rows_per_file=min_rows_per_file, mode=mode, **others)
         del try_create_dir
         self._prepare()
-        self._rows.write_parquet(os.fspath(path), max_rows_per_file or num_rows_per_file, row_group_size, compression)
+        self._rows.write_parquet(os.fspath(path), _given(max_rows_per_file=max_rows_per_file or num_rows_per_file,
+                                                         rows_per_row_group=row_group_size, compression=compression))
 
-    def write_csv(self, path, **others):
-        """Writes a CSV file into a folder."""
-        import pyarrow.csv
+    def write_csv(self, path, *, filesystem=None, try_create_dir=True, arrow_open_stream_args=None, filename_provider=None,
+                  arrow_csv_args_fn=None, min_rows_per_file=None, max_rows_per_file=None, num_rows_per_file=None,
+                  concurrency=None, mode=None, ray_remote_args=None, write_options=None):
+        """Writes CSV files into a folder without any, or below the URI of a storage; see write_parquet. Null is an empty
+        value. write_options: pyarrow.csv.WriteOptions with a delimiter, or without a header."""
+        refuse("write_csv", filesystem=filesystem, arrow_open_stream_args=arrow_open_stream_args,
+               filename_provider=filename_provider)
+        no_meaning("write_csv", min_rows_per_file=min_rows_per_file, concurrency=concurrency, mode=mode,
+                   ray_remote_args=ray_remote_args)
+        del try_create_dir
+        if arrow_csv_args_fn is not None:
+            arguments = dict(arrow_csv_args_fn())
+            write_options = arguments.pop("write_options", write_options)
+            refuse("write_csv", **arguments)
+        options = {} if write_options is None else {"delimiter": write_options.delimiter,
+                                                    "include_header": write_options.include_header}
+        self._prepare()
+        self._rows.write_csv(os.fspath(path), {**options, **_given(max_rows_per_file=max_rows_per_file
+                                                                   or num_rows_per_file)})
 
-        _ignore("write_csv", others)
-        os.makedirs(path, exist_ok=True)
-        writer = None
-        for batch in self.iter_batches(batch_size=None, batch_format="pyarrow"):
-            writer = writer or pyarrow.csv.CSVWriter(os.path.join(path, "part_000000.csv"), batch.schema)
-            writer.write(batch)
-        if writer:
-            writer.close()
-
-    def write_json(self, path, **others):
-        """Writes a file of JSON objects, one a line, into a folder."""
-        _ignore("write_json", others)
-        os.makedirs(path, exist_ok=True)
-        with open(os.path.join(path, "part_000000.json"), "w", encoding="utf-8") as file:
-            for batch in self.iter_batches(batch_size=None, batch_format="pandas"):
-                batch.to_json(file, orient="records", lines=True)
+    def write_json(self, path, *, filesystem=None, try_create_dir=True, arrow_open_stream_args=None, filename_provider=None,
+                   pandas_json_args_fn=None, min_rows_per_file=None, max_rows_per_file=None, num_rows_per_file=None,
+                   concurrency=None, mode=None, ray_remote_args=None):
+        """Writes files of JSON objects, one a line, into a folder without any; see write_parquet. NaN is null."""
+        refuse("write_json", filesystem=filesystem, arrow_open_stream_args=arrow_open_stream_args,
+               filename_provider=filename_provider, pandas_json_args_fn=pandas_json_args_fn)
+        no_meaning("write_json", min_rows_per_file=min_rows_per_file, concurrency=concurrency, mode=mode,
+                   ray_remote_args=ray_remote_args)
+        del try_create_dir
+        self._prepare()
+        self._rows.write_json(os.fspath(path), _given(max_rows_per_file=max_rows_per_file or num_rows_per_file))
 
     # ---- Others
 
@@ -485,22 +504,17 @@ class Dataset:
             parts.append(self._with(rows if end is None else rows.limit(end - begin)))
         return parts
 
-    def _require(self, where, columns, schema):
-        unknown = [name for name in columns if name not in schema.names]
-        if unknown:
-            raise _core.InvalidArgument(f"{where}: there is no column {', '.join(map(repr, unknown))}; the columns are: "
-                                        f"{', '.join(schema.names)}")
-
-    def _aggregate(self, kind, on, ignore_nulls, ddof=1):
-        self._prepare()
-        columns = self.columns() or [] if on is None else [on] if isinstance(on, str) else list(on)
+    def _aggregate(self, kind, on, **options):
+        columns = self.columns() or [] if on is None else _names(on)
         if not columns:
             return None
-        found = self._rows.aggregate([(kind, column) for column in columns], ignore_nulls, ddof)
+        found = self.aggregate(*(kind(column, **options) for column in columns))
         return next(iter(found.values())) if len(found) == 1 else found
 
-    def _call(self, fn, kind, where, *, compute, num_cpus, num_gpus, concurrency, others, batch_size=None, **arguments):
-        """Returns the dataset with a call of a function. `kind`: one of _calls.Call."""
+    def _call(self, fn, kind, where, *, compute, num_cpus, num_gpus, concurrency, others, batch_size=None, keys=(),
+              **arguments):
+        """Returns the dataset with a call of a function. `kind`: one of _calls.Call. keys: it gets groups of rows with equal
+        values of these columns."""
         if not callable(fn):
             raise TypeError(f"{where}: {fn!r} is no function")
         is_class = inspect.isclass(fn)
@@ -513,12 +527,15 @@ class Dataset:
         name = fn.__name__ if is_class else _functions.name_of(fn)
         call = _calls.Call(fn, kind, f"{where}({name})", **arguments)
         value = _calls.to_host_function(call)
+        cpus = 1.0 if num_cpus is None else float(num_cpus)
+        workers = _number_of(concurrency, cpus)
+        if keys:
+            rows = self._rows.map_groups(keys, is_class, name, value, workers, cpus, float(num_gpus or 0))
+            return Dataset(rows, (*self._held, value))
         in_core = "class" if is_class else {"row": "row function", "predicate": "row predicate"}.get(kind, "function")
         if num_gpus and kind != "batches":  # the core has GPUs for functions of batches
             in_core, batch_size = "class", _ROWS_FOR_A_GPU
-        cpus = 1.0 if num_cpus is None else float(num_cpus)
-        rows = self._rows.append_call(in_core, name, value, batch_size, _number_of(concurrency, cpus), cpus,
-                                      float(num_gpus or 0))
+        rows = self._rows.append_call(in_core, name, value, batch_size, workers, cpus, float(num_gpus or 0))
         return Dataset(rows, (*self._held, value))
 
 
@@ -537,19 +554,6 @@ class _AddColumn:
         if self.name in table.schema.names:
             return table.set_column(table.schema.get_field_index(self.name), self.name, values)
         return table.append_column(self.name, values)
-
-
-class _Sample:
-    """A function of tables that keeps some rows."""
-
-    def __init__(self, fraction, seed):
-        self.__name__ = "random_sample"
-        self.fraction = fraction
-        self.random = random.Random(seed)
-
-    def __call__(self, table):
-        keep = [self.random.random() < self.fraction for _ in range(len(table))]
-        return table.filter(pyarrow.array(keep, pyarrow.bool_()))
 
 
 class _OfCapsule:
@@ -576,6 +580,19 @@ def _number_of(concurrency, cpus):
     least, most = concurrency[0], concurrency[1]
     fits = int(len(os.sched_getaffinity(0)) / cpus) if cpus else most
     return max(least, min(most, fits))
+
+
+def _names(columns):
+    return [] if columns is None else [columns] if isinstance(columns, str) else list(columns)
+
+
+def _given(**options):
+    """Returns the options that are not None."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _held_by(*datasets):
+    return [one for dataset in datasets for one in dataset._held]
 
 
 def _seed_of(seed):

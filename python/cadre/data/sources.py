@@ -10,12 +10,15 @@ from cadre.data import _batches, _functions
 from cadre.data._arguments import no_meaning, refuse
 from cadre.data.context import DataContext
 from cadre.data.dataset import Dataset
+from cadre.data.datasource import Partitioning, PartitionStyle
 from cadre.data.expressions import Expr
 
 _LIKE_RAY = ("parallelism", "num_cpus", "num_gpus", "memory", "concurrency", "override_num_blocks", "label_selector",
              "fallback_strategy", "max_calls", "resources", "accelerator_type", "runtime_env", "ray_remote_args")
 _WOULD_CHANGE = ("filesystem", "catalog", "tensor_column_schema", "partition_filter", "shuffle", "include_paths",
-                 "include_row_hash", "ignore_missing_paths", "skip_paths", "arrow_open_stream_args", "schema")
+                 "include_row_hash", "ignore_missing_paths", "skip_paths", "arrow_open_stream_args", "arrow_open_file_args",
+                 "schema")
+_MODES = {None: "stored", "L": "grey", "RGB": "rgb", "RGBA": "rgba"}
 
 
 def read_parquet(paths, *, columns=None, filter=None, partitioning="hive", **others):
@@ -60,6 +63,92 @@ def read_json(paths, *, lines=True, partitioning="hive", columns=None, types=Non
     del lines  # a file of one object is one line, too
     _check("read_json", others)
     return _made(_data.read_json(_paths(paths), _names(columns), _types(types), _is_hive("read_json", partitioning)))
+
+
+def read_images(paths, *, size=None, mode=None, include_paths=False, ignore_missing_paths=False, partitioning=None,
+                file_extensions=None, equal_shapes=None, on_error="fail", **others):
+    """Reads JPEG and PNG files, each of which is a row: the column "image" of arrays of uint8, (height, width, channels).
+
+    size: height and width; other images are resized. mode: "L", "RGB" or "RGBA", the names of Pillow; default: as in the
+    file. equal_shapes: whether all images have one shape; default: True with a size and a mode, otherwise as the first
+    ones are. on_error: "skip" leaves out images that cannot be decoded, and stats() counts them. partitioning: see
+    read_text. See read_parquet for paths.
+    """
+    height, width = (0, 0) if size is None else size
+    options = _files("read_images", paths, others, include_paths, ignore_missing_paths, file_extensions, partitioning)
+    if equal_shapes is not None:
+        options["equal_shapes"] = equal_shapes
+    return _made(_data.read_images(_paths(paths), {**options, "size": {"height": height, "width": width},
+                                                   "mode": _mode("read_images", mode), "on_error": on_error}))
+
+
+def read_binary_files(paths, *, include_paths=False, ignore_missing_paths=False, partitioning=None, file_extensions=None,
+                      **others):
+    """Reads whole files, each of which is a row: the column "bytes". See read_text for the arguments."""
+    options = _files("read_binary_files", paths, others, include_paths, ignore_missing_paths, file_extensions, partitioning)
+    return _made(_data.read_binary_files(_paths(paths), options))
+
+
+def read_text(paths, *, encoding="utf-8", drop_empty_lines=True, include_paths=False, ignore_missing_paths=False,
+              partitioning=None, file_extensions=None, **others):
+    """Reads the lines of text files in UTF-8, also compressed ones: the column "text".
+
+    include_paths: adds a column "path". ignore_missing_paths: leaves out paths that lead to no file. file_extensions: of
+    the files in folders. partitioning: columns from the names of folders, "hive" for those like year=2024, or a
+    cadre.data.datasource.Partitioning("dir", field_names=[...]). See read_parquet for paths.
+    """
+    if encoding.lower().replace("-", "").replace("_", "") != "utf8":
+        raise _core.InvalidArgument(f"read_text: encoding is {encoding!r}; texts are in UTF-8. read_binary_files() and a "
+                                    "function read others")
+    options = _files("read_text", paths, others, include_paths, ignore_missing_paths, file_extensions, partitioning)
+    return _made(_data.read_text(_paths(paths), {**options, "drop_empty_lines": drop_empty_lines}))
+
+
+def read_numpy(paths, *, include_paths=False, ignore_missing_paths=False, partitioning=None, file_extensions=None,
+               allow_pickle=False, on_error="fail", **others):
+    """Reads arrays of numpy from .npy files, a row for each index of the first dimension: the column "data"; or from
+    archives, file_extensions=["npz"], whose arrays are columns. See read_text for the arguments, read_images for
+    on_error."""
+    refuse("read_numpy", allow_pickle=allow_pickle)
+    options = _files("read_numpy", paths, others, include_paths, ignore_missing_paths, file_extensions, partitioning)
+    return _made(_data.read_numpy(_paths(paths), {**options, "on_error": on_error}))
+
+
+def read_tfrecords(paths, *, include_paths=False, ignore_missing_paths=False, file_extensions=None, types=None,
+                   tf_schema=None, on_error="fail", **others):
+    """Reads TensorFlow's files of records, each of which is a row with a column for each feature. Checksums are verified.
+
+    types: by feature, "int64", "float", "binary" or "string", or lists of these, "list<item: int64>"; default: those that
+    the first records have. See read_text for the other arguments, read_images for on_error.
+    """
+    refuse("read_tfrecords", tf_schema=tf_schema)
+    options = _files("read_tfrecords", paths, others, include_paths, ignore_missing_paths, file_extensions)
+    return _made(_data.read_tfrecords(_paths(paths), {**options, "types": dict(_types(types)), "on_error": on_error}))
+
+
+def read_webdataset(paths, *, decoder=True, fileselect=None, filerename=None, suffixes=None, verbose_open=False,
+                    include_paths=False, expand_json=False, ignore_missing_paths=False, file_extensions=None, size=None,
+                    mode=None, on_error="fail", **others):
+    """Reads WebDatasets: tar archives in which consecutive files with the same name up to the first dot are a row, each in
+    the column of its suffix, beside "__key__" and "__url__".
+
+    decoder: True decodes texts, numbers, images, arrays and JSON by their suffixes; False leaves all as bytes. suffixes:
+    only these. size, mode: of images, see read_images, as on_error. See read_text for the other arguments.
+    """
+    refuse("read_webdataset", fileselect=fileselect, filerename=filerename, expand_json=expand_json,
+           decoder=decoder if callable(decoder) or isinstance(decoder, (str, list)) else None)
+    del verbose_open
+    height, width = (0, 0) if size is None else size
+    options = _files("read_webdataset", paths, others, include_paths, ignore_missing_paths, file_extensions)
+    return _made(_data.read_webdataset(_paths(paths), {
+        **options, "decode": bool(decoder), "suffixes": _names(suffixes), "size": {"height": height, "width": width},
+        "mode": _mode("read_webdataset", mode), "on_error": on_error}))
+
+
+def with_row_numbers(dataset, column="row"):
+    """Returns the rows of a read with a column of their numbers, from 0 on: the same in every share and with any number of
+    workers, so that a function can draw random numbers that depend on the row. Not after functions and conditions."""
+    return dataset._with(dataset._rows.with_row_numbers(column))
 
 
 def from_arrow(tables, *, override_num_blocks=None):
@@ -137,6 +226,33 @@ def _check(where, others):
     no_meaning(where, **{name: others.pop(name, None) for name in _LIKE_RAY})
     if others:
         raise TypeError(f"{where}: there is no argument {', '.join(others)}")
+
+
+def _files(where, paths, others, include_paths, ignore_missing_paths, file_extensions, partitioning=None):
+    """Returns the options that readers of whole files share, in the core's form."""
+    _check(where, others)
+    options = {"include_paths": include_paths, "ignore_missing_paths": ignore_missing_paths}
+    if file_extensions is not None:
+        options["file_extensions"] = [extension.removeprefix(".") for extension in file_extensions]
+    if partitioning is not None:
+        options["partitioning"] = _partitioning(where, paths, partitioning)
+    return options
+
+
+def _partitioning(where, paths, partitioning):
+    base = getattr(partitioning, "base_dir", None)
+    if base and any(os.path.abspath(path) != os.path.abspath(base) for path in _paths(paths)):
+        raise _core.InvalidArgument(f"{where}: base_dir is {base!r}; columns are of the folders below the path that is read, "
+                                    "so it must be that path")
+    if isinstance(partitioning, Partitioning) and partitioning.style is PartitionStyle.DIRECTORY:
+        return {"style": "dir", "field_names": list(partitioning.field_names or [])}
+    return {"style": "hive"} if _is_hive(where, partitioning) else {}
+
+
+def _mode(where, mode):
+    if mode not in _MODES:
+        raise _core.InvalidArgument(f'{where}: mode is {mode!r}; it is "L", "RGB" or "RGBA"')
+    return _MODES[mode]
 
 
 def _paths(paths):

@@ -1,6 +1,6 @@
 #include "dataset.h"
 
-#include <arrow/table.h>
+#include <arrow/record_batch.h>
 #include <arrow/type.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,7 +24,6 @@
 #include "data/plan.h"
 #include "errors.h"
 #include "exchange.h"
-#include "train/session.h"
 #include "values.h"
 
 namespace nb = nanobind;
@@ -32,14 +32,6 @@ namespace cadre::python {
 namespace {
 
 using data::detail::PlanAccess;
-
-// Returns what a function of Cadre's returns, which may take long.
-template <class Call>
-auto result_of(const Call& call) {
-  std::optional<decltype(call())> result;
-  with_cadre([&] { result.emplace(call()); });
-  return *std::move(result);
-}
 
 // ---- Loops
 
@@ -106,11 +98,10 @@ nb::object to_stored_value(const data::Dataset& dataset) {
 data::Dataset append_call(const data::Dataset& dataset, const std::string& kind, const std::string& name,
                           nb::handle function, std::optional<std::int64_t> batch_size,
                           std::optional<std::int64_t> concurrency, double num_cpus, double num_gpus) {
-  const HostFunction host_function{to_value(function)};
   const data::MapBatchesOptions options{
       .batch_size = batch_size, .concurrency = concurrency, .num_cpus = num_cpus, .num_gpus = num_gpus};
   const data::MapOptions row_options{.concurrency = concurrency, .num_cpus = num_cpus};
-  const auto named = [&]<class Function>(Function of_host) {
+  const auto named = [&, host_function = HostFunction{to_value(function)}](auto of_host) {
     of_host.name = name;
     of_host.host_function = host_function;
     return of_host;
@@ -119,6 +110,34 @@ data::Dataset append_call(const data::Dataset& dataset, const std::string& kind,
   if (kind == "row function") return dataset.map(named(data::RowFunction()), row_options);
   if (kind == "row predicate") return dataset.filter(named(data::RowPredicate()), row_options);
   return dataset.map_batches(named(data::BatchFunction()), options);
+}
+
+// Returns the dataset with a call of a function of Python for each group of rows with equal keys.
+data::Dataset map_groups(const data::Dataset& dataset, const std::vector<std::string>& keys, bool is_class,
+                         const std::string& name, nb::handle function, std::optional<std::int64_t> concurrency,
+                         double num_cpus, double num_gpus) {
+  const HostFunction host_function{to_value(function)};
+  const data::MapBatchesOptions options{.concurrency = concurrency, .num_cpus = num_cpus, .num_gpus = num_gpus};
+  const data::GroupedData groups = dataset.groupby(keys);
+  if (is_class) return groups.map_groups(data::Actor{.name = name, .host_function = host_function}, options);
+  data::BatchFunction called(name);
+  called.host_function = host_function;
+  return groups.map_groups(called, options);
+}
+
+data::Dataset join(const data::Dataset& left, const data::Dataset& right, const std::string& type, nb::handle options) {
+  return left.join(right, from_value<data::JoinType>(Value(type)), from_value<data::JoinOptions>(to_value(options)));
+}
+
+// `test`: a number of rows, or a part of them.
+std::pair<data::Dataset, data::Dataset> train_test_split(const data::Dataset& dataset, nb::handle test, bool shuffle,
+                                                         std::uint64_t seed, const std::string& stratify) {
+  const Value size = to_value(test);
+  return result_of([&] {
+    const data::TrainTestSplitOptions options{.shuffle = shuffle, .seed = seed, .stratify = stratify};
+    return size.is_integer() ? dataset.train_test_split(size.get<std::int64_t>(), options)
+                             : dataset.train_test_split(size.get<double>(), options);
+  });
 }
 
 bool has_functions(const data::Node& node) {
@@ -151,27 +170,30 @@ nb::object schema_of(const data::Dataset& dataset) {
   return schema_capsule(*schema);
 }
 
-nb::object aggregate(const data::Dataset& dataset, const std::vector<std::pair<std::string, std::string>>& aggregates,
-                     bool ignore_nulls, std::int64_t ddof) {
-  std::vector<data::Aggregate> wanted;
-  for (const auto& [kind, column] : aggregates)
-    wanted.push_back({from_value<data::Aggregate::Kind>(Value(kind)), column});
-  return to_python(
-      result_of([&] { return dataset.aggregate(wanted, {.ignore_nulls = ignore_nulls, .ddof = ddof}); }).value());
+std::vector<data::Aggregate> to_aggregates(nb::handle aggregates) {
+  return from_value<std::vector<data::Aggregate>>(to_value(aggregates));
 }
 
-std::vector<std::string> write_parquet(const data::Dataset& dataset, const std::string& folder,
-                                       std::optional<std::int64_t> max_rows_per_file,
-                                       std::optional<std::int64_t> rows_per_row_group,
-                                       const std::optional<std::string>& compression) {
-  data::WriteParquetOptions options;
-  options.max_rows_per_file = max_rows_per_file.value_or(options.max_rows_per_file);
-  options.rows_per_row_group = rows_per_row_group.value_or(options.rows_per_row_group);
-  options.compression = compression.value_or(options.compression);
-  std::vector<std::string> files;
-  for (const auto& file : result_of([&] { return dataset.write_parquet(folder, options); }))
-    files.push_back(file.string());
-  return files;
+data::AggregateOptions to_aggregate_options(nb::handle options) {
+  return from_value<data::AggregateOptions>(to_value(options));
+}
+
+nb::object aggregate(const data::Dataset& dataset, nb::handle aggregates, nb::handle options) {
+  const auto wanted = to_aggregates(aggregates);
+  const auto chosen = to_aggregate_options(options);
+  return to_python(result_of([&] { return dataset.aggregate(wanted, chosen); }).value());
+}
+
+// Writes files by one of the dataset's functions, and returns their paths.
+template <class Options>
+auto writer(std::vector<std::filesystem::path> (data::Dataset::*write)(const std::filesystem::path&, const Options&)
+                const) {
+  return [write](const data::Dataset& dataset, const std::string& folder, nb::handle options) {
+    const auto chosen = from_value<Options>(to_value(options));
+    std::vector<std::string> files;
+    for (const auto& file : result_of([&] { return (dataset.*write)(folder, chosen); })) files.push_back(file.string());
+    return files;
+  };
 }
 
 void bind_dataset(nb::module_& module) {
@@ -191,6 +213,26 @@ void bind_dataset(nb::module_& module) {
       .def("concat",
            [](const data::Dataset& rows, const std::vector<data::Dataset>& others) { return rows.concat(others); })
       .def("random_shuffle", &data::Dataset::random_shuffle)
+      .def("random_sample", &data::Dataset::random_sample)
+      .def("sort",
+           [](const data::Dataset& rows, const std::vector<std::pair<std::string, bool>>& keys) {
+             std::vector<data::SortKey> order;
+             for (const auto& [column, descending] : keys) order.emplace_back(column, descending);
+             return rows.sort(order);
+           })
+      .def("group",
+           [](const data::Dataset& rows, const std::vector<std::string>& keys, nb::handle aggregates,
+              nb::handle options) {
+             return rows.groupby(keys).aggregate(to_aggregates(aggregates), to_aggregate_options(options));
+           })
+      .def("map_groups", &map_groups, nb::arg("keys"), nb::arg("is_class"), nb::arg("name"), nb::arg("function"),
+           nb::arg("concurrency").none(), nb::arg("num_cpus"), nb::arg("num_gpus"))
+      .def("join", &join)
+      .def("zip", [](const data::Dataset& rows, const std::vector<data::Dataset>& others) { return rows.zip(others); })
+      .def("train_test_split", &train_test_split, nb::arg("test"), nb::arg("shuffle"), nb::arg("seed"),
+           nb::arg("stratify"))
+      .def("with_row_numbers",
+           [](const data::Dataset& rows, const std::string& column) { return data::with_row_numbers(rows, column); })
       .def("materialize", [](const data::Dataset& dataset) { return result_of([&] { return dataset.materialize(); }); })
       .def("with_name",
            [](data::Dataset dataset, const std::string& name) {
@@ -212,13 +254,14 @@ void bind_dataset(nb::module_& module) {
       .def("schema", &schema_of)
       .def("count", [](const data::Dataset& dataset) { return result_of([&] { return dataset.count(); }); })
       .def("size_bytes", [](const data::Dataset& dataset) { return result_of([&] { return dataset.size_bytes(); }); })
-      .def("aggregate", &aggregate, nb::arg("aggregates"), nb::arg("ignore_nulls"), nb::arg("ddof"))
+      .def("aggregate", &aggregate)
       .def("iterate", &iterate<data::Dataset>, nb::arg("batch_size").none(), nb::arg("drop_last"), nb::arg("prefetch"),
            nb::arg("shuffle_buffer").none(), nb::arg("shuffle_seed"))
       .def("shard", [](const data::Dataset& dataset, std::int64_t rank, std::int64_t world_size,
                        bool equal) { return dataset.shard({.rank = rank, .world_size = world_size, .equal = equal}); })
-      .def("write_parquet", &write_parquet, nb::arg("folder"), nb::arg("max_rows_per_file").none(),
-           nb::arg("rows_per_row_group").none(), nb::arg("compression").none())
+      .def("write_parquet", writer(&data::Dataset::write_parquet))
+      .def("write_csv", writer(&data::Dataset::write_csv))
+      .def("write_json", writer(&data::Dataset::write_json))
       .def("stats", [](const data::Dataset& dataset) -> nb::object {
         const auto stats = dataset.stats();
         return stats ? to_python(Value(to_string(*stats))) : nb::none();
@@ -240,62 +283,6 @@ void bind_shard(nb::module_& module) {
            nb::arg("shuffle_buffer").none(), nb::arg("shuffle_seed"));
 }
 
-// Returns a dataset of the training run that this process is a worker of.
-data::Dataset run_dataset(const std::string& name) {
-  const train::Session* const session = train::Session::current();
-  if (session == nullptr || !session->assignment().datasets.contains(name))
-    throw NotFound("the run has no dataset \"" + name + "\"");
-  return result_of([&] { return data::Dataset(session->assignment().datasets.at(name)); });
-}
-
-void bind_sources(nb::module_& module) {
-  using Paths = std::vector<std::string>;
-  using Types = std::vector<std::pair<std::string, std::string>>;
-  module.def(
-      "read_parquet",
-      [](const Paths& paths, const std::vector<std::string>& columns, nb::handle filter, bool hive_partitioning) {
-        data::ParquetOptions options{.columns = columns, .hive_partitioning = hive_partitioning};
-        if (!filter.is_none()) options.filter = data::Expression::from_value(to_value(filter));
-        return result_of([&] { return data::read_parquet(paths, options); });
-      },
-      nb::arg("paths"), nb::arg("columns"), nb::arg("filter").none(), nb::arg("hive_partitioning"));
-  module.def(
-      "read_csv",
-      [](const Paths& paths, const std::string& delimiter, const std::vector<std::string>& column_names,
-         const std::vector<std::string>& columns, const Types& types, bool hive_partitioning) {
-        if (delimiter.size() != 1)
-          throw InvalidArgument("read_csv: the delimiter \"" + delimiter + "\" is not one character");
-        const data::CsvOptions options{.delimiter = delimiter.front(),
-                                       .column_names = column_names,
-                                       .columns = columns,
-                                       .types = types,
-                                       .hive_partitioning = hive_partitioning};
-        return result_of([&] { return data::read_csv(paths, options); });
-      },
-      nb::arg("paths"), nb::arg("delimiter"), nb::arg("column_names"), nb::arg("columns"), nb::arg("types"),
-      nb::arg("hive_partitioning"));
-  module.def(
-      "read_json",
-      [](const Paths& paths, const std::vector<std::string>& columns, const Types& types, bool hive_partitioning) {
-        const data::JsonOptions options{.columns = columns, .types = types, .hive_partitioning = hive_partitioning};
-        return result_of([&] { return data::read_json(paths, options); });
-      },
-      nb::arg("paths"), nb::arg("columns"), nb::arg("types"), nb::arg("hive_partitioning"));
-  module.def("from_arrow", [](nb::handle table) {
-    const auto taken = to_table(table);
-    return data::from_arrow(taken);
-  });
-  module.def("range", &data::range);
-  module.def("run_dataset", &run_dataset);
-  module.def(
-      "run_shard",
-      [](const std::string& name, bool equal, bool shuffle, std::uint64_t seed) {
-        return result_of(
-            [&] { return data::get_dataset_shard(name, {.equal = equal, .shuffle = shuffle, .seed = seed}); });
-      },
-      nb::arg("name"), nb::arg("equal"), nb::arg("shuffle"), nb::arg("seed"));
-}
-
 }  // namespace
 
 void bind_datasets(nb::module_& module) {
@@ -310,7 +297,6 @@ void bind_datasets(nb::module_& module) {
       .def("__next__", &Loop::next);
   bind_dataset(module);
   bind_shard(module);
-  bind_sources(module);
 }
 
 }  // namespace cadre::python

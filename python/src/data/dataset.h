@@ -12,7 +12,7 @@ struct PythonBatch {
   data::Batch batch;
 };
 
-// Adds Dataset, Shard and the readers to the module.
+// Adds Dataset and Shard to the module.
 void bind_datasets(nanobind::module_& module);
 
 }  // namespace cadre::python

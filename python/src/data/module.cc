@@ -4,9 +4,13 @@
 
 #include "dataset.h"
 #include "functions.h"
+#include "images.h"
+#include "sources.h"
 
 NB_MODULE(_data, module) {
   module.doc() = "Cadre's datasets. Programs use the package cadre.data, of which this is a part.";
   cadre::python::bind_datasets(module);
+  cadre::python::bind_sources(module);
+  cadre::python::bind_images(module);
   cadre::python::serve_functions();
 }

@@ -1,0 +1,42 @@
+"""Changes of the images of batches, by the core: as fast as those of programs in C++."""
+
+from cadre import _data
+from cadre.data import _batches
+from cadre.data.sources import _mode
+
+
+class ImageTransforms:
+    """A function of batches that changes the images in a column: steps of cadre.data.transforms, also random ones.
+
+        steps = [transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip(), transforms.Normalize([0.5], [0.5])]
+        rows = data.with_row_numbers(data.read_binary_files("train"))
+        rows.map_batches(data.ImageTransforms(steps, column="bytes"), batch_format="pyarrow")
+
+    column: the bytes of JPEG and PNG files, or images as read_images makes them. output_column: where the results go, which
+    have one shape; default: "image". Random numbers depend on the seed, the epoch of the share and the row only, whose
+    number is in row_column. mode: in which bytes of files are decoded.
+    """
+
+    def __init__(self, steps, *, column="image", output_column="image", seed=0, row_column="row", mode="RGB"):
+        self.__name__ = "ImageTransforms"
+        self.column = column
+        self.output_column = output_column
+        self.steps = [step.stored for step in steps]
+        self.options = {"seed": seed, "row_column": row_column, "mode": _mode("ImageTransforms", mode)}
+        self._begin()  # raises for steps that cannot be
+
+    def __call__(self, batch):
+        changed = self._begin()(_batches.to_record_batch(batch, "ImageTransforms"), self.column, self.output_column)
+        return _batches.to_format(_batches.of_core(changed), None)
+
+    def _begin(self):
+        return _data.ImageTransforms(self.steps, self.options)
+
+
+def mix_up(batch, image_column, label_column, *, num_classes, alpha=1.0, seed=0, epoch=0, row_column="row"):
+    """Returns a batch, a table, with each row mixed with the row before it, in one random part: the column of float
+    images, and the labels, which become arrays of num_classes values. Source: "mixup: Beyond Empirical Risk Minimization",
+    Zhang et al."""
+    options = {"alpha": float(alpha), "num_classes": num_classes, "seed": seed, "epoch": epoch, "row_column": row_column}
+    mixed = _data.mix_up(_batches.to_record_batch(batch, "mix_up"), image_column, label_column, options)
+    return _batches.to_format(_batches.of_core(mixed), None)
