@@ -44,14 +44,13 @@ data::Dataset read_images(const std::string& path) {
 }
 
 // Changes images at random: the same one always in the same way in the same epoch.
-data::Batch augment(const data::Batch& batch, const Config& config) {
+data::Batch augment(const data::Batch& batch, const Config& config, const data::CallContext& context) {
   const auto change =
       vision::compose(vision::RandomCrop{.height = 28, .width = 28, .padding = 2}, vision::RandomHorizontalFlip());
   const auto rows = batch.to_vector<std::uint64_t>("row");
   std::vector<torch::Tensor> images = data::to_tensor(batch, "image").unsqueeze(1).unbind();
   for (std::size_t i = 0; i < images.size(); ++i) {
-    KeyedRandom random =
-        KeyedRandom::of_example(config.get<std::uint64_t>("seed"), config.get<std::uint64_t>("epoch"), rows[i]);
+    KeyedRandom random = KeyedRandom::of_example(config.get<std::uint64_t>("seed"), context.epoch, rows[i]);
     images[i] = change(images[i], *random);
   }
   return batch.with("image", data::to_column(torch::stack(images)));
@@ -67,20 +66,16 @@ vision::ResNet resnet() { return vision::resnet18({.num_classes = 10, .in_channe
 
 void train_resnet(const Settings& settings) {
   const train::TrainContext context = train::get_context();
-  const data::Dataset images = read_images(settings.data_dir + "/train");
-  const auto shard_of = [&](std::uint64_t epoch) {
-    data::Shard shard = images.map_batches(fn<augment>, {.config = {{"seed", settings.seed}, {"epoch", epoch}}})
-                            .shard({.rank = context.get_world_rank(),
-                                    .world_size = context.get_world_size(),
-                                    .equal = true,
-                                    .shuffle = true,
-                                    .seed = settings.seed});
-    shard.set_epoch(epoch);
-    return shard;
-  };
+  data::Shard shard = read_images(settings.data_dir + "/train")
+                          .map_batches(fn<augment>, {.config = {{"seed", settings.seed}}})
+                          .shard({.rank = context.get_world_rank(),
+                                  .world_size = context.get_world_size(),
+                                  .equal = true,
+                                  .shuffle = true,
+                                  .seed = settings.seed});
   const data::TorchBatchesOptions in_batches{
       .batch_size = batch_size, .local_shuffle_buffer_size = 10000, .local_shuffle_seed = settings.seed};
-  const std::int64_t steps_of_epoch = (shard_of(0).size() + batch_size - 1) / batch_size;
+  const std::int64_t steps_of_epoch = (shard.size() + batch_size - 1) / batch_size;
   const std::int64_t steps = static_cast<std::int64_t>(settings.epochs) * steps_of_epoch;
 
   torch::manual_seed(settings.seed);
@@ -104,8 +99,7 @@ void train_resnet(const Settings& settings) {
   if (const auto checkpoint = train::get_checkpoint()) state.load(checkpoint->path() / "state.pt");
 
   for (train::MeanMetric mean_loss; epoch < settings.epochs; ++epoch) {
-    data::Shard shard = shard_of(epoch);
-    if (!position.is_null()) shard.set_position(std::exchange(position, Value()));
+    position.is_null() ? shard.set_epoch(epoch) : shard.set_position(std::exchange(position, Value()));
     for (const data::TensorBatch& batch : data::iter_torch_batches(shard, in_batches)) {
       model.zero_grad();
       torch::Tensor loss;

@@ -54,6 +54,7 @@ struct TorchBatchesOptions {
   std::int64_t prefetch_batches = 1;  ///< batches that a thread prepares ahead; 0: prepared on demand, by the caller
   std::optional<std::int64_t> local_shuffle_buffer_size = {};  ///< see IterBatchesOptions
   std::uint64_t local_shuffle_seed = 0;                        ///< see IterBatchesOptions
+  std::uint64_t epoch = 0;                                     ///< see IterBatchesOptions
   std::map<std::string, torch::ScalarType> dtypes = {};        ///< by column; default: as in the batch
   std::optional<torch::Device> device = {};                    ///< device of the tensors; default: train::get_device()
 };

@@ -51,8 +51,8 @@ class LocalCaller final : public Caller {
 
 class LocalCallers final : public Callers {
  public:
-  explicit LocalCallers(const Node& node)
-      : name_(to_string(node)), make_(find_batch_call(std::get<Call>(node.operation))) {}
+  LocalCallers(const Node& node, const CallContext& context)
+      : name_(to_string(node)), make_(find_batch_call(std::get<Call>(node.operation), context)) {}
 
   std::unique_ptr<Caller> make() override { return std::make_unique<LocalCaller>(name_, make_); }
 
@@ -67,6 +67,8 @@ std::string describe_function_error(const std::string& function) {
   return function + " has thrown " + worker::describe_current_exception();
 }
 
-std::unique_ptr<Callers> make_local_callers(const Node& node) { return std::make_unique<LocalCallers>(node); }
+std::unique_ptr<Callers> make_local_callers(const Node& node, const CallContext& context) {
+  return std::make_unique<LocalCallers>(node, context);
+}
 
 }  // namespace cadre::data

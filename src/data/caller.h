@@ -41,7 +41,7 @@ class Callers {
 };
 
 // Makes callers that run in threads of this process.
-std::unique_ptr<Callers> make_local_callers(const Node& node);
+std::unique_ptr<Callers> make_local_callers(const Node& node, const CallContext& context);
 
 // Returns the text of the current exception with the function's name. Must be called in a catch block.
 std::string describe_function_error(const std::string& function);

@@ -351,10 +351,12 @@ void require_equal_counts(const Node& zip) {
 
 class Execution::Builder {
  public:
-  Builder(Execution& execution, const PlanContent& plan, ChoosePieces choose, std::optional<std::int64_t> batch_rows)
+  Builder(Execution& execution, const PlanContent& plan, ChoosePieces choose, std::optional<std::int64_t> batch_rows,
+          const CallContext& call_context)
       : execution_(execution),
         choose_(std::move(choose)),
         batch_rows_(batch_rows),
+        call_context_(call_context),
         max_retries_(plan.options.max_task_retries),
         pool_(make_pool(plan)),
         threads_(thread_count(plan.options)),
@@ -487,7 +489,8 @@ class Execution::Builder {
     if (call.batch_size) input = std::make_unique<Rebatched>(std::move(input), *call.batch_size, execution_.pool());
     const std::int64_t workers =
         pool_ != nullptr ? workers_.at(node.get()) : call.concurrency.value_or(call.kind == "class" ? 1 : threads_);
-    auto callers = pool_ != nullptr ? make_process_callers(*node, max_retries_, pool_) : make_local_callers(*node);
+    auto callers = pool_ != nullptr ? make_process_callers(*node, call_context_, max_retries_, pool_)
+                                    : make_local_callers(*node, call_context_);
     const std::int64_t threads = workers * callers->tasks_in_flight();
     const std::string name = to_string(*node);
     auto tasks = std::make_unique<CallTasks>(
@@ -639,6 +642,7 @@ class Execution::Builder {
   Execution& execution_;
   ChoosePieces choose_;
   std::optional<std::int64_t> batch_rows_;  // of the stream that is built next
+  CallContext call_context_;
   std::int64_t max_retries_;
   std::shared_ptr<WorkerPool> pool_;  // null: functions run in threads
   std::map<const Node*, std::int64_t> workers_;
@@ -647,10 +651,11 @@ class Execution::Builder {
   ReadContext context_;
 };
 
-Execution::Execution(const PlanContent& plan, ChoosePieces choose, std::optional<std::int64_t> batch_rows)
+Execution::Execution(const PlanContent& plan, ChoosePieces choose, std::optional<std::int64_t> batch_rows,
+                     const CallContext& context)
     : progress_(plan.name, memory_limit(plan.options), plan.options.progress_bars.value_or(::isatty(2) == 1)) {
   const PlanContent pushed{push_down(plan.node), plan.name, plan.options};
-  stream_ = Builder(*this, pushed, std::move(choose), batch_rows).build(pushed.node, {}, schema_);
+  stream_ = Builder(*this, pushed, std::move(choose), batch_rows, context).build(pushed.node, {}, schema_);
 }
 
 Execution::~Execution() {

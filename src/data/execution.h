@@ -24,8 +24,10 @@ using ChoosePieces = std::function<std::vector<Piece>(std::vector<Piece> pieces)
 class Execution {
  public:
   // Checks files and functions, and throws if there is a fault. Starts nothing. `batch_rows`: the consumer joins blocks
-  // to batches of so many rows; if it is known, rows of a fixed size are made next to each other.
-  explicit Execution(const PlanContent& plan, ChoosePieces choose = {}, std::optional<std::int64_t> batch_rows = {});
+  // to batches of so many rows; if it is known, rows of a fixed size are made next to each other. `context`: for the
+  // functions.
+  explicit Execution(const PlanContent& plan, ChoosePieces choose = {}, std::optional<std::int64_t> batch_rows = {},
+                     const CallContext& context = {});
   ~Execution();
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;

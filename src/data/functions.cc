@@ -41,14 +41,14 @@ detail::BatchCallFactory find_factory(std::string_view kind, std::string_view na
 
 void set_host_functions(MakeBatchCall make) { make_host_call = make; }
 
-std::function<BatchCall()> find_batch_call(const Call& call) {
+std::function<BatchCall()> find_batch_call(const Call& call, const CallContext& context) {
   if (!call.host_function.is_set())
-    return [make = find_factory(call.kind, call.name), config = call.config] { return make(config); };
+    return [make = find_factory(call.kind, call.name), config = call.config, context] { return make(config, context); };
   if (make_host_call == nullptr)
     throw InvalidArgument(
         fmt::format("the {} \"{}\" of a dataset is one of a host, such as a Python program, and this program has none",
                     call.kind, call.name));
-  return [value = call.host_function.value] { return make_host_call(value); };
+  return [value = call.host_function.value, context] { return make_host_call(value, context); };
 }
 
 bool detail::register_batch_call(std::string_view kind, std::string_view name, BatchCallFactory make) {
@@ -56,13 +56,13 @@ bool detail::register_batch_call(std::string_view kind, std::string_view name, B
   return true;
 }
 
-Batch detail::map_rows(const Batch& batch, Row (*function)(const Row&)) {
+Batch detail::map_rows(const Batch& batch, const std::function<Row(const Row&)>& function) {
   std::vector<Row> rows;
   for (std::int64_t row = 0; row < batch.num_rows(); ++row) rows.push_back(function(batch.row(row)));
   return to_batch(rows);
 }
 
-Batch detail::flat_map_rows(const Batch& batch, std::vector<Row> (*function)(const Row&)) {
+Batch detail::flat_map_rows(const Batch& batch, const std::function<std::vector<Row>(const Row&)>& function) {
   std::vector<Row> rows;
   for (std::int64_t row = 0; row < batch.num_rows(); ++row) {
     for (Row& made : function(batch.row(row))) rows.push_back(std::move(made));
@@ -70,7 +70,7 @@ Batch detail::flat_map_rows(const Batch& batch, std::vector<Row> (*function)(con
   return to_batch(rows);
 }
 
-Batch detail::filter_rows(const Batch& batch, bool (*predicate)(const Row&)) {
+Batch detail::filter_rows(const Batch& batch, const std::function<bool(const Row&)>& predicate) {
   arrow::BooleanBuilder keep;
   for (std::int64_t row = 0; row < batch.num_rows(); ++row)
     check(keep.Append(predicate(batch.row(row))), "cannot filter rows");

@@ -131,7 +131,7 @@ class Prefetched final : public BlockStream {
   std::thread thread_;
 };
 
-void check_options(const IterBatchesOptions& options) {
+void check_options(const IterBatchesOptions& options, bool is_of_shard) {
   std::string faults;
   const auto require = [&](bool holds, const std::string& what) {
     if (!holds) faults += "\n  " + what;
@@ -145,6 +145,8 @@ void check_options(const IterBatchesOptions& options) {
           fmt::format("local_shuffle_buffer_size is {}; it must be above 0",
                       options.local_shuffle_buffer_size.value_or(1)));
   require(options.batch_size || !options.local_shuffle_buffer_size, "local_shuffle_buffer_size needs a batch_size");
+  require(!is_of_shard || options.epoch == 0,
+          fmt::format("epoch is {}; a shard has its own epoch, which set_epoch() sets", options.epoch));
   if (!faults.empty()) throw InvalidArgument("iter_batches cannot begin:" + faults);
 }
 
@@ -283,12 +285,12 @@ struct Batches::Recipe {
 };
 
 Batches Shard::iter_batches(const IterBatchesOptions& options) const {
-  check_options(options);
+  check_options(options, true);
   return Batches(std::make_shared<const Batches::Recipe>(Batches::Recipe{state_->dataset, options, state_}));
 }
 
 Batches Dataset::iter_batches(const IterBatchesOptions& options) const {
-  check_options(options);
+  check_options(options, false);
   return Batches(std::make_shared<const Batches::Recipe>(Batches::Recipe{*this, options}));
 }
 
@@ -319,7 +321,7 @@ void Batches::Iterator::State::begin() {
   const PlanContent& plan = detail::PlanAccess::plan(recipe->dataset);
   const std::int64_t window = options.local_shuffle_buffer_size.value_or(1);
   const auto batch_rows = options.local_shuffle_buffer_size ? options.local_shuffle_buffer_size : options.batch_size;
-  std::uint64_t epoch = 0;
+  std::uint64_t epoch = options.epoch;
   std::int64_t skipped = 0;  // rows that are not read
   std::int64_t dropped = 0;  // rows that are read and dropped
   if (Shard::State* shard = recipe->shard.get()) {
@@ -332,10 +334,10 @@ void Batches::Iterator::State::begin() {
       dropped -= skipped;
     }
     const RowRanges share = share_of(shard->position, shard->rank());
-    execution =
-        std::make_unique<Execution>(plan, shard->choice_of(part_of(share, skipped, rows_of(share))), batch_rows);
+    execution = std::make_unique<Execution>(plan, shard->choice_of(part_of(share, skipped, rows_of(share))), batch_rows,
+                                            CallContext{epoch});
   } else {
-    execution = std::make_unique<Execution>(plan, ChoosePieces(), batch_rows);
+    execution = std::make_unique<Execution>(plan, ChoosePieces(), batch_rows, CallContext{epoch});
   }
   stream = std::make_unique<OfExecution>(*execution);
   if (options.local_shuffle_buffer_size) {

@@ -46,7 +46,8 @@ Value run_data_worker(channel::WorkerEnd& controller, const Value& payload) {
   const BatchCall function = find_batch_call({.kind = task.get<std::string>("kind"),
                                               .name = task.get<std::string>("name"),
                                               .config = Config(task.at("config")),
-                                              .host_function = {task.at("host_function")}})();
+                                              .host_function = {task.at("host_function")}},
+                                             {.epoch = task.get<std::uint64_t>("epoch")})();
   channel::Request request;
   std::optional<SharedBlocks> returned;  // kept until the reply, when the controller has mapped it
   for (;;) {
@@ -351,9 +352,11 @@ class ProcessCaller final : public Caller {
 
 class ProcessCallers final : public Callers {
  public:
-  ProcessCallers(const Node& node, std::int64_t max_retries, std::shared_ptr<WorkerPool> pool)
+  ProcessCallers(const Node& node, const CallContext& context, std::int64_t max_retries,
+                 std::shared_ptr<WorkerPool> pool)
       : name_(to_string(node)),
         call_(std::get<Call>(node.operation)),
+        context_(context),
         max_retries_(max_retries),
         pool_(std::move(pool)) {
     find_batch_call(call_);
@@ -370,6 +373,7 @@ class ProcessCallers final : public Callers {
     return {{"kind", call_.kind},
             {"name", call_.name},
             {"config", call_.config.value()},
+            {"epoch", context_.epoch},
             {"host_function", call_.host_function.value},
             {"objects", pool_->folder().string()},
             {"visible_devices", pool_->resources().gpus > 0 ? Value(visible_devices) : Value()}};
@@ -382,6 +386,7 @@ class ProcessCallers final : public Callers {
  private:
   std::string name_;
   Call call_;
+  CallContext context_;
   std::int64_t max_retries_;
   std::shared_ptr<WorkerPool> pool_;
 };
@@ -477,9 +482,9 @@ ProcessCaller::Duration ProcessCaller::call(std::int64_t turn, std::span<const B
 
 }  // namespace
 
-std::unique_ptr<Callers> make_process_callers(const Node& node, std::int64_t max_retries,
+std::unique_ptr<Callers> make_process_callers(const Node& node, const CallContext& context, std::int64_t max_retries,
                                               std::shared_ptr<WorkerPool> pool) {
-  return std::make_unique<ProcessCallers>(node, max_retries, std::move(pool));
+  return std::make_unique<ProcessCallers>(node, context, max_retries, std::move(pool));
 }
 
 }  // namespace cadre::data

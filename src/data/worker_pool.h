@@ -116,7 +116,7 @@ std::map<const Node*, std::int64_t> plan_workers(const std::vector<const Node*>&
                                                  std::int64_t threads);
 
 // Makes callers that run in processes of the pool.
-std::unique_ptr<Callers> make_process_callers(const Node& node, std::int64_t max_retries,
+std::unique_ptr<Callers> make_process_callers(const Node& node, const CallContext& context, std::int64_t max_retries,
                                               std::shared_ptr<WorkerPool> pool);
 
 }  // namespace cadre::data

@@ -62,7 +62,8 @@ IterBatchesOptions to_options(const TorchBatchesOptions& options) {
           .drop_last = options.drop_last,
           .prefetch_batches = options.prefetch_batches,
           .local_shuffle_buffer_size = options.local_shuffle_buffer_size,
-          .local_shuffle_seed = options.local_shuffle_seed};
+          .local_shuffle_seed = options.local_shuffle_seed,
+          .epoch = options.epoch};
 }
 
 }  // namespace

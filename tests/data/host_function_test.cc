@@ -26,7 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Makes functions of {"plus": ...}, which count their calls; of {"object": ...}, whose addend is an object's text.
-BatchCall make_call(const Value& value) {
+BatchCall make_call(const Value& value, const CallContext& context) {
   const Config config(value);
   if (config.get<bool>("fails", false)) throw HostError("Traceback: the host says why");
   const std::int64_t plus = config.dict().front().first == "object"
@@ -38,12 +38,14 @@ BatchCall make_call(const Value& value) {
       return batch;
     };
   }
-  return [plus, calls = std::make_shared<std::int64_t>(0)](const Batch& batch) {
+  return [plus, epoch = static_cast<std::int64_t>(context.epoch),
+          calls = std::make_shared<std::int64_t>(0)](const Batch& batch) {
     auto ids = batch.to_vector<std::int64_t>("id");
     for (std::int64_t& id : ids) id += plus;
     const auto rows = ids.size();
     return Batch{{"id", std::move(ids)},
                  {"call", std::vector<std::int64_t>(rows, (*calls)++)},
+                 {"epoch", std::vector<std::int64_t>(rows, epoch)},
                  {"process", std::vector<std::int64_t>(rows, ::getpid())}};
   };
 }
@@ -80,6 +82,15 @@ TEST(DatasetOfAHost, CallsItsFunctionsInThreadsAndInProcesses) {
     EXPECT_THAT(column_of(added, "call"), ElementsAre(0, 0, 1, 1, 2, 2));
     for (const std::int64_t process : column_of(added, "process"))
       EXPECT_EQ(process == ::getpid(), place == FunctionPlace::threads);
+  }
+}
+
+TEST(DatasetOfAHost, TellsItsFunctionsTheEpoch) {
+  for (const FunctionPlace place : {FunctionPlace::threads, FunctionPlace::processes}) {
+    Shard shard = in_place(range(3), place).map_batches(function_of(Value{{"plus", 0}})).shard({});
+    shard.set_epoch(4);
+    for (const Batch& batch : shard.iter_batches())
+      EXPECT_THAT(batch.values<std::int64_t>("epoch"), ElementsAre(4, 4, 4));
   }
 }
 

@@ -189,6 +189,28 @@ def test_images_are_changed_in_the_workers_the_same_in_each_execution(images):
     assert (other.take_batch(12)["image"] != batch).any(axis=(1, 2, 3)).all()
 
 
+def test_a_function_knows_its_epoch(images):
+    rows = data.with_row_numbers(data.read_binary_files(images))
+    changed = rows.map_batches(data.ImageTransforms(STEPS, column="bytes"), batch_format="pyarrow")
+    passes = changed.iterator()
+    first, second = (np.concatenate([batch["image"] for batch in passes.iter_batches()]) for _ in range(2))
+    assert (first != second).any(axis=(1, 2, 3)).all() and passes.epoch == 1
+    (share,) = changed.streaming_split(1)
+    assert all((np.concatenate([batch["image"] for batch in share.iter_batches()]) == expected).all()
+               for expected in (first, second)), "a share has the same epochs"
+
+    class Notes:
+        def __init__(self):
+            self.epoch = data.get_epoch()
+
+        def __call__(self, batch):
+            return {"made": [self.epoch], "called": [data.get_epoch()]}
+
+    (share,) = data.range(2).map_batches(Notes).streaming_split(1)
+    assert [list(share.iter_rows()) for _ in range(3)] == [[{"made": epoch, "called": epoch}] for epoch in range(3)]
+    assert data.get_epoch() == 0
+
+
 def test_each_step_does_what_its_name_says(images):
     rows = data.read_images(images)
 

@@ -5,10 +5,10 @@
 ///
 ///     class Augment {
 ///      public:
-///       explicit Augment(const Config& config)
+///       explicit Augment(const CallContext& context)
 ///           : transforms_({transforms::RandomResizedCrop{.size = {224, 224}}, transforms::RandomHorizontalFlip(),
 ///                          transforms::Normalize{.mean = {0.485, 0.456, 0.406}, .std = {0.229, 0.224, 0.225}}},
-///                         {.seed = 7, .epoch = config.get<std::uint64_t>("epoch")}) {}
+///                         {.seed = 7, .epoch = context.epoch}) {}
 ///       Batch operator()(const Batch& batch) { return batch.with("image", transforms_(batch, "bytes")); }
 ///
 ///      private:
@@ -16,7 +16,7 @@
 ///     };
 ///
 ///     data::with_row_numbers(data::read_binary_files("train"))
-///         .map_batches(data::actor<Augment>(), {.batch_size = 64, .constructor_config = {{"epoch", epoch}}});
+///         .map_batches(data::actor<Augment>(), {.batch_size = 64});
 ///
 /// Threads: any.
 #pragma once
@@ -106,8 +106,9 @@ using ImageTransform =
 
 /// Options of ImageTransforms.
 struct ImageTransformsOptions {
-  std::uint64_t seed = 0;           ///< of the random numbers
-  std::uint64_t epoch = 0;          ///< up to 2^24 - 1: in each, an image has other random numbers
+  std::uint64_t seed = 0;  ///< of the random numbers
+  /// Up to 2^24 - 1, usually CallContext::epoch: in each, an image has other random numbers.
+  std::uint64_t epoch = 0;
   std::string row_column = "row";   ///< the rows' numbers (with_row_numbers); needed by random steps only
   ImageMode mode = ImageMode::rgb;  ///< in which bytes of files are decoded
 };

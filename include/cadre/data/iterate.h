@@ -38,6 +38,9 @@ struct IterBatchesOptions {
   std::optional<std::int64_t> local_shuffle_buffer_size = {};
   /// Seed for the shuffling. The order depends on it and on the epoch.
   std::uint64_t local_shuffle_seed = 0;
+  /// Epoch of a loop over a Dataset, for its functions (CallContext) and the shuffling. A Shard has its own, and this
+  /// must be 0 there.
+  std::uint64_t epoch = 0;
 };
 
 /// The batches of a dataset or of a shard. Each loop is a separate execution, which ends with its iterator.

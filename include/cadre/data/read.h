@@ -178,18 +178,10 @@ Dataset read_webdataset(const std::string& path, const WebDatasetOptions& option
 
 /// Returns the rows of a read, or of rows in memory, with a column of their numbers, from 0 on in their order. They are
 /// the same in every shard and with any number of workers, so that a function of batches can draw random numbers for
-/// each row that depend on nothing else than a seed, the epoch and the row, with KeyedRandom::of_example
-/// (cadre/random.h):
-///
-///     Batch augment(const Batch& batch, const Config& config) {
-///       for (const std::int64_t row : batch.values<std::int64_t>("row")) {
-///         KeyedRandom random = KeyedRandom::of_example(config.get<std::uint64_t>("seed"),
-///                                                      config.get<std::uint64_t>("epoch"), row);
-///         ...
-///
-/// Files that do not know their number of rows are read to count them, before the execution begins. Executions throw
-/// InvalidArgument if there is such a column already, and for a dataset with functions or conditions, after which rows
-/// have other numbers than in the read: call this first.
+/// each row that depend on nothing else than a seed, the epoch (CallContext) and the row, with KeyedRandom::of_example
+/// (cadre/random.h). Files that do not know their number of rows are read to count them, before the execution begins.
+/// Executions throw InvalidArgument if there is such a column already, and for a dataset with functions or conditions,
+/// after which rows have other numbers than in the read: call this first.
 Dataset with_row_numbers(const Dataset& dataset, const std::string& column = "row");
 
 }  // namespace cadre::data

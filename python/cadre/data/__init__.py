@@ -15,6 +15,7 @@ from cadre.data import _arrow
 _arrow.load()
 
 from cadre.data import aggregate, expressions, transforms  # noqa: E402  the libraries come first
+from cadre.data._functions import get_epoch  # noqa: E402
 from cadre.data.context import DataContext, ExecutionOptions, ExecutionResources  # noqa: E402
 from cadre.data.dataset import ActorPoolStrategy, Dataset, DatasetError, Schema, TaskPoolStrategy  # noqa: E402
 from cadre.data.images import ImageTransforms, mix_up  # noqa: E402
@@ -27,6 +28,6 @@ MaterializedDataset = Dataset
 
 __all__ = ["ActorPoolStrategy", "DataContext", "DataIterator", "Dataset", "DatasetError", "ExecutionOptions",
            "ExecutionResources", "ImageTransforms", "MaterializedDataset", "Schema", "TaskPoolStrategy", "aggregate",
-           "expressions", "from_arrow", "from_huggingface", "from_items", "from_numpy", "from_pandas", "mix_up", "range",
+           "expressions", "from_arrow", "from_huggingface", "from_items", "from_numpy", "from_pandas", "get_epoch", "mix_up", "range",
            "range_tensor", "read_binary_files", "read_csv", "read_images", "read_json", "read_numpy", "read_parquet",
            "read_text", "read_tfrecords", "read_webdataset", "transforms", "with_row_numbers"]

@@ -1,8 +1,10 @@
 """Functions and classes that datasets call with batches, in the process that calls them."""
 
+import contextlib
 import inspect
 import random
 import sys
+import threading
 
 import pyarrow
 
@@ -87,14 +89,41 @@ def to_host_function(call):
         raise
 
 
-def make_call(value):
-    """Returns a function of what has __arrow_c_array__, which returns such a one. Called in the worker."""
+def make_call(value, epoch):
+    """Returns a function of what has __arrow_c_array__, which returns such a one. Called in the worker. epoch: of the loop
+    that it is called for."""
     if _worker.is_for_datasets():
         _worker.take_environment()
     call = _functions.load(value)
     _seed()
-    function = call.make()
-    return lambda batch: function(pyarrow.record_batch(batch))
+    with _in_epoch(epoch):
+        function = call.make()
+
+    def call_in_epoch(batch):
+        with _in_epoch(epoch):
+            return function(pyarrow.record_batch(batch))
+
+    return call_in_epoch
+
+
+_local = threading.local()  # workers may be threads of one process, each in another epoch
+
+
+@contextlib.contextmanager
+def _in_epoch(epoch):
+    before = getattr(_local, "epoch", 0)
+    _local.epoch = epoch
+    try:
+        yield
+    finally:
+        _local.epoch = before
+
+
+def get_epoch():
+    """Returns the epoch of the loop that a function of a dataset is called for, in that function or in the constructor of
+    its class: the number of the pass over a share of a run or of streaming_split, or over the rows of Dataset.iterator(),
+    from 0. 0 elsewhere."""
+    return getattr(_local, "epoch", 0)
 
 
 def _seed():

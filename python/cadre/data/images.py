@@ -2,6 +2,7 @@
 
 from cadre import _data
 from cadre.data import _batches
+from cadre.data._functions import get_epoch
 from cadre.data.sources import _mode
 
 
@@ -13,7 +14,7 @@ class ImageTransforms:
         rows.map_batches(data.ImageTransforms(steps, column="bytes"), batch_format="pyarrow")
 
     column: the bytes of JPEG and PNG files, or images as read_images makes them. output_column: where the results go, which
-    have one shape; default: "image". Random numbers depend on the seed, the epoch of the share and the row only, whose
+    have one shape; default: "image". Random numbers depend on the seed, the epoch (get_epoch) and the row only, whose
     number is in row_column. mode: in which bytes of files are decoded.
     """
 
@@ -23,20 +24,31 @@ class ImageTransforms:
         self.output_column = output_column
         self.steps = [step.stored for step in steps]
         self.options = {"seed": seed, "row_column": row_column, "mode": _mode("ImageTransforms", mode)}
-        self._begin()  # raises for steps that cannot be
+        self._made = None  # an epoch, and what changes images in it
+        self._begin(0)  # raises for steps that cannot be
 
     def __call__(self, batch):
-        changed = self._begin()(_batches.to_record_batch(batch, "ImageTransforms"), self.column, self.output_column)
+        changed = self._of_epoch()(_batches.to_record_batch(batch, "ImageTransforms"), self.column, self.output_column)
         return _batches.to_format(_batches.of_core(changed), None)
 
-    def _begin(self):
-        return _data.ImageTransforms(self.steps, self.options)
+    def __getstate__(self):
+        return {**self.__dict__, "_made": None}
+
+    def _of_epoch(self):
+        epoch = get_epoch()
+        if self._made is None or self._made[0] != epoch:
+            self._made = (epoch, self._begin(epoch))
+        return self._made[1]
+
+    def _begin(self, epoch):
+        return _data.ImageTransforms(self.steps, {**self.options, "epoch": epoch})
 
 
-def mix_up(batch, image_column, label_column, *, num_classes, alpha=1.0, seed=0, epoch=0, row_column="row"):
+def mix_up(batch, image_column, label_column, *, num_classes, alpha=1.0, seed=0, row_column="row"):
     """Returns a batch, a table, with each row mixed with the row before it, in one random part: the column of float
     images, and the labels, which become arrays of num_classes values. Source: "mixup: Beyond Empirical Risk Minimization",
     Zhang et al."""
-    options = {"alpha": float(alpha), "num_classes": num_classes, "seed": seed, "epoch": epoch, "row_column": row_column}
+    options = {"alpha": float(alpha), "num_classes": num_classes, "seed": seed, "epoch": get_epoch(),
+               "row_column": row_column}
     mixed = _data.mix_up(_batches.to_record_batch(batch, "mix_up"), image_column, label_column, options)
     return _batches.to_format(_batches.of_core(mixed), None)

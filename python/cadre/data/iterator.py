@@ -16,6 +16,7 @@ class DataIterator:
         self._shard = shard  # a _data.Shard; None: all rows
         self._agreement = agreement  # makes all ranks take equally many batches; None: they do so without
         self._is_fresh = True  # no loop has begun in this epoch
+        self._epoch = 0  # of all rows; a share has its own
 
     def iter_batches(self, *, prefetch_batches=1, batch_size=256, batch_format="default", drop_last=False,
                      local_shuffle_buffer_size=None, local_shuffle_seed=None, _collate_fn=None):
@@ -71,8 +72,8 @@ class DataIterator:
 
     @property
     def epoch(self):
-        """The number of the pass over a share, from 0."""
-        return 0 if self._shard is None else self._shard.epoch
+        """The number of the pass, from 0."""
+        return self._epoch if self._shard is None else self._shard.epoch
 
     def _loop(self, prefetch, batch_size, drop_last, shuffle_buffer, shuffle_seed):
         self._dataset._prepare()
@@ -80,10 +81,15 @@ class DataIterator:
             shuffle_seed = random.SystemRandom().getrandbits(63)
         arguments = (batch_size, drop_last, prefetch, shuffle_buffer, shuffle_seed)
         if self._shard is None:
-            return lambda: self._dataset._rows.iterate(*arguments)
+            return lambda: self._dataset._rows.iterate(*arguments, self._next_epoch())
         if self._agreement is not None:
             return lambda: self._agreement.common(self._begin_epoch().iterate(*arguments))
         return lambda: self._begin_epoch().iterate(*arguments)
+
+    def _next_epoch(self):
+        self._epoch += not self._is_fresh
+        self._is_fresh = False
+        return self._epoch
 
     def _begin_epoch(self):
         """Begins the next pass over the share."""

@@ -67,20 +67,23 @@ class Loop {
 };
 
 data::IterBatchesOptions options_of(std::optional<std::int64_t> batch_size, bool drop_last, std::int64_t prefetch,
-                                    std::optional<std::int64_t> shuffle_buffer, std::uint64_t shuffle_seed) {
+                                    std::optional<std::int64_t> shuffle_buffer, std::uint64_t shuffle_seed,
+                                    std::uint64_t epoch) {
   return {.batch_size = batch_size,
           .drop_last = drop_last,
           .prefetch_batches = prefetch,
           .local_shuffle_buffer_size = shuffle_buffer,
-          .local_shuffle_seed = shuffle_seed};
+          .local_shuffle_seed = shuffle_seed,
+          .epoch = epoch};
 }
 
+// `epoch`: 0 for a shard.
 template <class Rows>
 std::unique_ptr<Loop> iterate(const Rows& rows, std::optional<std::int64_t> batch_size, bool drop_last,
                               std::int64_t prefetch, std::optional<std::int64_t> shuffle_buffer,
-                              std::uint64_t shuffle_seed) {
+                              std::uint64_t shuffle_seed, std::uint64_t epoch) {
   return std::make_unique<Loop>(
-      rows.iter_batches(options_of(batch_size, drop_last, prefetch, shuffle_buffer, shuffle_seed)));
+      rows.iter_batches(options_of(batch_size, drop_last, prefetch, shuffle_buffer, shuffle_seed, epoch)));
 }
 
 // ---- Datasets
@@ -256,7 +259,7 @@ void bind_dataset(nb::module_& module) {
       .def("size_bytes", [](const data::Dataset& dataset) { return result_of([&] { return dataset.size_bytes(); }); })
       .def("aggregate", &aggregate)
       .def("iterate", &iterate<data::Dataset>, nb::arg("batch_size").none(), nb::arg("drop_last"), nb::arg("prefetch"),
-           nb::arg("shuffle_buffer").none(), nb::arg("shuffle_seed"))
+           nb::arg("shuffle_buffer").none(), nb::arg("shuffle_seed"), nb::arg("epoch") = 0)
       .def("shard", [](const data::Dataset& dataset, std::int64_t rank, std::int64_t world_size,
                        bool equal) { return dataset.shard({.rank = rank, .world_size = world_size, .equal = equal}); })
       .def("write_parquet", writer(&data::Dataset::write_parquet))
@@ -280,7 +283,7 @@ void bind_shard(nb::module_& module) {
              with_cadre([&] { shard.set_position(value); });
            })
       .def("iterate", &iterate<data::Shard>, nb::arg("batch_size").none(), nb::arg("drop_last"), nb::arg("prefetch"),
-           nb::arg("shuffle_buffer").none(), nb::arg("shuffle_seed"));
+           nb::arg("shuffle_buffer").none(), nb::arg("shuffle_seed"), nb::arg("epoch") = 0);
 }
 
 }  // namespace

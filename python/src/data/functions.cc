@@ -32,10 +32,10 @@ class Held {
   nb::object object_;
 };
 
-data::BatchCall make_call(const Value& value) {
+data::BatchCall make_call(const Value& value, const data::CallContext& context) {
   auto function = with_python([&] {
     return std::make_shared<const Held>(
-        nb::module_::import_("cadre.data._functions").attr("make_call")(to_python(value)));
+        nb::module_::import_("cadre.data._functions").attr("make_call")(to_python(value), context.epoch));
   });
   return [function = std::move(function)](const data::Batch& batch) {
     return with_python([&] { return to_batch(function->get()(nb::cast(PythonBatch{batch}))); });
