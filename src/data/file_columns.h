@@ -17,6 +17,9 @@
 
 namespace cadre::data {
 
+// Ends the error for a file or row that a read may also leave out.
+inline constexpr const char* kHowToSkip = "; the option on_error can leave out what is damaged";
+
 // Consecutive rows of a file.
 struct FileRows {
   std::size_t file = 0;  // its number among the files

@@ -72,7 +72,7 @@ class FileRowCollector {
     return fmt::format("cannot read {}, row {}: {}", files_.files()[number()].shown, record, error.what());
   }
   void skip(const StorageError& error, std::int64_t record) const {
-    if (!skips_damaged_) throw StorageError(message(error, record));
+    if (!skips_damaged_) throw StorageError(message(error, record) + kHowToSkip);
     if (context_.skipped) context_.skipped(message(error, record));
   }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "data/image_modes.h"
+#include "data/image_place.h"
 #include "data/picture.h"
 #include "data/resample.h"
 
@@ -55,21 +56,23 @@ Column decode_images(const Batch& batch, std::string_view column, const DecodeIm
   std::vector<std::uint8_t> pixels;
   std::vector<std::int64_t> shape;
   for (std::size_t row = 0; row < all.size(); ++row) {
-    const std::string where = fmt::format("cannot decode column \"{}\", row {}: ", column, row);
+    const auto where = [&] {
+      return fmt::format("cannot decode {}: ", place_of_image(batch, column, static_cast<std::int64_t>(row), ""));
+    };
     Image image;
     try {
       image = decode_image(all[row], options);
     } catch (const StorageError& error) {
-      throw StorageError(where + error.what());
+      throw StorageError(where() + error.what());
     } catch (const InvalidArgument& error) {
-      throw InvalidArgument(where + error.what());
+      throw InvalidArgument(where() + error.what());
     }
     if (row == 0) shape = image.shape();
     if (image.shape() != shape)
       throw InvalidArgument(
           fmt::format("{}it has the shape {}, and row 0 has {}: give a size and a mode, or decode one "
                       "row at a time with decode_image",
-                      where, fmt::join(image.shape(), " x "), fmt::join(shape, " x ")));
+                      where(), fmt::join(image.shape(), " x "), fmt::join(shape, " x ")));
     pixels.insert(pixels.end(), image.pixels.begin(), image.pixels.end());
   }
   if (all.empty()) shape = shape_of(options).value_or(std::vector<std::int64_t>{1, 1, 1});

@@ -17,6 +17,7 @@
 #include "base/overload.h"
 #include "cadre/error.h"
 #include "data/image_modes.h"
+#include "data/image_place.h"
 #include "data/memory_reserve.h"
 #include "data/tensor_columns.h"
 
@@ -344,7 +345,9 @@ Column ImageTransforms::operator()(const Batch& batch, std::string_view column) 
     state_->write(image, memory->mutable_data() + row * row_bytes);
   };
   for (std::int64_t row = 0; row < batch.num_rows(); ++row) {
-    const auto where = [&] { return fmt::format("cannot transform column \"{}\", row {}: ", column, row); };
+    const auto where = [&] {
+      return fmt::format("cannot transform {}: ", place_of_image(batch, column, row, state_->options.row_column));
+    };
     try {
       add(row);
     } catch (const StorageError& error) {

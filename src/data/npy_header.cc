@@ -111,6 +111,10 @@ class NpyText {
     if (text_.starts_with('['))
       throw StorageError("it is an array of structures: write each of its fields to a file of its own");
     const std::string_view type = quoted();
+    if (type == "|O")
+      throw StorageError(
+          "its values are objects of Python, which numpy has pickled: write an array of numbers, truth values, bytes, "
+          "texts or times");
     const auto refuse = [&] {
       throw StorageError(
           fmt::format("its values are of numpy's type \"{}\": convert them to truth values, integers, "

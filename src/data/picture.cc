@@ -24,7 +24,7 @@ void require_enough_bytes(const PictureHeader& header, std::size_t bytes, std::i
 std::unique_ptr<PictureDecoder> make_picture_decoder(std::string_view bytes) {
   if (is_jpeg(bytes)) return make_jpeg_decoder(bytes);
   if (is_png(bytes)) return make_png_decoder(bytes);
-  if (bytes.empty()) throw StorageError("it is empty; an image is written to it again, or it is left out");
+  if (bytes.empty()) throw StorageError("it is empty: write it again, or leave it out");
   throw StorageError(
       "it is neither a JPEG nor a PNG image, which its first bytes would say: convert it to one of them, "
       "or leave it out");

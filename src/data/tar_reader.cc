@@ -20,7 +20,12 @@ namespace {
 constexpr std::int64_t kBlockBytes = 512;
 constexpr std::int64_t kMostContentBytes = (std::int64_t{1} << 31) - 1;
 constexpr std::int64_t kMostTextBytes = std::int64_t{1} << 20;  // of names and attributes
-constexpr const char* kTarEndsEarly = "the archive ends early: write it again, or leave it out";
+
+// `file`: the latest one whose beginning was there; empty: none.
+[[noreturn]] void archive_ends_early(const char* place, const std::string& file) {
+  throw StorageError(fmt::format("the archive ends early{}: write it again, or leave it out",
+                                 file.empty() ? "" : fmt::format(", {} its file \"{}\"", place, file)));
+}
 
 [[noreturn]] void damaged_archive(const char* why) {
   throw StorageError(
@@ -87,7 +92,7 @@ std::shared_ptr<arrow::Buffer> TarReader::read(std::int64_t bytes) { return read
 
 std::optional<TarReader::Header> TarReader::read_header() {
   const auto block = read(kBlockBytes);
-  if (block->size() < kBlockBytes) throw StorageError(kTarEndsEarly);
+  if (block->size() < kBlockBytes) archive_ends_early("after", name_);
   const std::string_view bytes(reinterpret_cast<const char*>(block->data()), static_cast<std::size_t>(kBlockBytes));
   if (bytes.find_first_not_of('\0') == bytes.npos) return std::nullopt;
   if (!has_right_sum(bytes)) damaged_archive("the checksum of a member is wrong");
@@ -105,9 +110,9 @@ void TarReader::skip_member() {
   if (bytes > 0) check(stream_->Advance(bytes), doing_);
 }
 
-std::shared_ptr<arrow::Buffer> TarReader::read_member(std::int64_t bytes) {
+std::shared_ptr<arrow::Buffer> TarReader::read_member(std::int64_t bytes, const char* place) {
   auto content = read(bytes);
-  if (content->size() < bytes) throw StorageError(kTarEndsEarly);
+  if (content->size() < bytes) archive_ends_early(place, name_);
   left_ = 0;
   skip_member();
   return content;
@@ -115,7 +120,7 @@ std::shared_ptr<arrow::Buffer> TarReader::read_member(std::int64_t bytes) {
 
 std::string TarReader::read_text(std::int64_t bytes) {
   if (bytes > kMostTextBytes) damaged_archive("a name has more than 1 MiB");
-  return read_member(bytes)->ToString();
+  return read_member(bytes, "after")->ToString();
 }
 
 std::optional<std::string> TarReader::next() {
@@ -150,7 +155,7 @@ std::optional<std::string> TarReader::next() {
       case '\0':
       case '7': {
         std::string name = long_name.empty() ? std::move(header->name) : std::exchange(long_name, "");
-        if (!name.ends_with('/')) return name;
+        if (!name.ends_with('/')) return name_ = std::move(name);
         break;
       }
       default:
@@ -162,7 +167,7 @@ std::optional<std::string> TarReader::next() {
 std::shared_ptr<arrow::Buffer> TarReader::content() {
   if (left_ > kMostContentBytes)
     throw StorageError(fmt::format("a file in the archive has {} bytes, and it may have up to 2 GiB", left_));
-  return read_member(left_);
+  return read_member(left_, "in");
 }
 
 }  // namespace cadre::data

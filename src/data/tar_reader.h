@@ -27,12 +27,14 @@ class TarReader {
   struct Header;
   std::optional<Header> read_header();
   std::shared_ptr<arrow::Buffer> read(std::int64_t bytes);
-  std::shared_ptr<arrow::Buffer> read_member(std::int64_t bytes);
+  // `place`: of what is read, "in" the latest file or "after" it.
+  std::shared_ptr<arrow::Buffer> read_member(std::int64_t bytes, const char* place);
   std::string read_text(std::int64_t bytes);
   void skip_member();
 
   std::shared_ptr<arrow::io::InputStream> stream_;
   std::string doing_;
+  std::string name_;          // of the latest file
   std::int64_t left_ = 0;     // bytes of the current member
   std::int64_t padding_ = 0;  // after it
 };

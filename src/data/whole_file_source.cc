@@ -263,7 +263,7 @@ bool WholeFiles::add(std::size_t number, const ReadContext& context, FileColumn&
   try {
     column.add(*bytes);
   } catch (const StorageError& error) {
-    if (!skips_damaged_) throw StorageError(message(error));
+    if (!skips_damaged_) throw StorageError(message(error) + kHowToSkip);
     if (context.skipped) context.skipped(message(error));
     return false;
   } catch (const InvalidArgument& error) {

@@ -199,6 +199,13 @@ TEST(DecodeImages, MakesAColumnOfTensors) {
   EXPECT_EQ(decoded.to_vector<std::uint8_t>("image"), expected);
 }
 
+TEST(DecodeImages, NameTheFileThatCannotBeDecoded) {
+  const Batch batch{{"bytes", std::vector<std::string>{png(4, 6, 3), ""}},
+                    {"path", std::vector<std::string>{"/a.png", "/b.png"}}};
+  EXPECT_EQ(message_of<StorageError>([&] { decode_images(batch, "bytes"); }),
+            "cannot decode column \"bytes\", row 1, of /b.png: it is empty: write it again, or leave it out");
+}
+
 TEST(DecodeImages, NameTheRowThatCannotBeDecoded) {
   const Batch batch{{"bytes", std::vector<std::string>{png(4, 6, 3), png(4, 6, 3).substr(0, 80), png(5, 6, 3)}}};
   EXPECT_THAT(message_of<StorageError>([&] { decode_images(batch, "bytes"); }),

@@ -135,20 +135,33 @@ TEST(ImageTransforms, NameTheRowThatDoesNotFit) {
   const ImageTransforms crop({transforms::RandomCrop{.size = {4, 4}}});
   const std::vector<Image> images = {image_of(4, 4, 3), image_of(3, 4, 3)};
   EXPECT_THAT(message_of<InvalidArgument>([&] { crop(files(images), "bytes"); }),
-              AllOf(HasSubstr("column \"bytes\", row 1: RandomCrop: a part of 4 x 4"), HasSubstr("resize before")));
+              AllOf(HasSubstr("column \"bytes\", row 1, which is row 1 of the dataset: RandomCrop: a part of 4 x 4"),
+                    HasSubstr("resize before")));
   EXPECT_THAT(
       message_of<InvalidArgument>([&] { crop(files(images).select(std::vector<std::string>{"bytes"}), "bytes"); }),
       HasSubstr("call with_row_numbers(dataset) before"));
   const ImageTransforms flip({transforms::Normalize()});
   EXPECT_THAT(message_of<InvalidArgument>([&] { flip(files(images), "bytes"); }),
-              AllOf(HasSubstr("row 1: it has the shape 3 x 3 x 4"), HasSubstr("end with Resize")));
+              AllOf(HasSubstr("row 1 of the dataset: it has the shape 3 x 3 x 4"), HasSubstr("end with Resize")));
   EXPECT_THAT(message_of<StorageError>([&] {
                 arrow::BinaryBuilder builder;
                 EXPECT_TRUE(builder.Append("no image").ok());
                 flip(Batch({{"bytes", Column(builder.Finish().ValueOrDie())}, {"row", std::vector<std::int64_t>{0}}}),
                      "bytes");
               }),
-              HasSubstr("cannot transform column \"bytes\", row 0: it is neither"));
+              HasSubstr("cannot transform column \"bytes\", row 0, which is row 0 of the dataset: it is neither"));
+}
+
+TEST(ImageTransforms, NameTheRowOfTheDatasetAndTheFile) {
+  const ImageTransforms transforms({transforms::Resize{{2, 2}}});
+  const Batch batch{{"bytes", std::vector<std::string>{"no image"}},
+                    {"row", std::vector<std::int64_t>{417}},
+                    {"path", std::vector<std::string>{"/b.png"}}};
+  arrow::BinaryBuilder bytes;
+  EXPECT_TRUE(bytes.Append("no image").ok());
+  EXPECT_THAT(
+      message_of<StorageError>([&] { transforms(batch.with("bytes", Column(bytes.Finish().ValueOrDie())), "bytes"); }),
+      HasSubstr("column \"bytes\", row 0, which is row 417 of the dataset, of /b.png: it is neither"));
 }
 
 TEST(ImageTransforms, UseMemoryOfColumnsThatAreGone) {

@@ -81,7 +81,8 @@ TEST_F(ReadNumpy, RefusesHeadersThatCannotBe) {
               HasSubstr("1.npy: it is no array of numpy's, or a damaged one: its shape is larger than any memory"));
   EXPECT_THAT(refusal("{'descr': '|u1', 'fortran_order': False, 'shape': (1000000000000,)}"),
               HasSubstr("it ends early"));
-  EXPECT_THAT(refusal("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"), HasSubstr("numpy's type \"|O\""));
+  EXPECT_THAT(refusal("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"),
+              HasSubstr("its values are objects of Python, which numpy has pickled: write an array of numbers"));
   EXPECT_THAT(refusal("{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}"), HasSubstr("numpy's type \"<c8\""));
   EXPECT_THAT(refusal("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (1,)}"), HasSubstr("structures"));
   EXPECT_THAT(refusal("{'descr': '<U2', 'fortran_order': False, 'shape': (2, 2)}"), HasSubstr("one dimension"));
@@ -96,6 +97,12 @@ TEST_F(ReadNumpy, WantsRowsOfOneKind) {
   write("1.npy", npy_of("(2, 3)", 6));
   write("2.npy", npy_of("(3, 2)", 6));
   EXPECT_THAT(message_of<StorageError>([&] { read().take_all(); }), HasSubstr("2.npy has"));
+}
+
+TEST_F(ReadNumpy, NamesATypeThatItDoesNotRead) {
+  write("1.npy", npy("{'descr': '<c16', 'fortran_order': False, 'shape': (1,)}", std::string(16, 1)));
+  EXPECT_THAT(message_of<StorageError>([&] { read().take_all(); }),
+              HasSubstr("1.npy: its values are of numpy's type \"<c16\": convert them to truth values, integers"));
 }
 
 TEST_F(ReadNumpy, SkipsAndCountsDamagedFiles) {

@@ -137,8 +137,10 @@ TEST_F(ReadImages, AreNotReadForOtherColumns) {
 TEST_F(ReadImages, ThatAreDamagedAreNamedWithTheirRow) {
   for (int number = 0; number < 9; ++number) write(name_of(number), png(4, 6, 3, number));
   write(name_of(6), png(4, 6, 3).substr(0, 90));
-  EXPECT_THAT(message_of<StorageError>([&] { threads(read_images(root())).take_all(); }),
-              HasSubstr("106.png, row 6: it is a PNG image that ends early: write it again, or leave it out"));
+  EXPECT_THAT(
+      message_of<StorageError>([&] { threads(read_images(root())).take_all(); }),
+      HasSubstr("106.png, row 6: it is a PNG image that ends early: write it again, or leave it out; the option "
+                "on_error can leave out what is damaged"));
   EXPECT_THAT(threads(read_images(root())).limit(6).take_all(), SizeIs(6));
 }
 

@@ -129,6 +129,16 @@ TEST_F(ReadWebDataset, RefusesAnArchiveThatEndsEarlyAnywhere) {
   EXPECT_THAT(read().take_all(), SizeIs(2));
 }
 
+TEST_F(ReadWebDataset, NamesTheFileInWhichAnArchiveEnds) {
+  const std::string whole = member("1.cls", "1") + member("folder/2.txt", std::string(600, 'x')) + kEnd;
+  write("1.tar", whole.substr(0, 1024 + 512 + 300));
+  EXPECT_THAT(message_of<StorageError>([&] { read().take_all(); }),
+              HasSubstr("1.tar, row 1: the archive ends early, in its file \"folder/2.txt\": write it again"));
+  write("1.tar", whole.substr(0, 1024 + 100));
+  EXPECT_THAT(message_of<StorageError>([&] { read().take_all(); }),
+              HasSubstr("the archive ends early, after its file \"1.cls\": write it again"));
+}
+
 TEST_F(ReadWebDataset, TakesNoMemoryForASizeThatIsWrong) {
   std::string bytes = member("1.txt", "");
   bytes.replace(124, 11, "15000000000");  // 1.75 GB
@@ -147,6 +157,9 @@ TEST_F(ReadWebDataset, ReadsCompressedArchives) {
   ASSERT_EQ(std::system(("gzip -c " + source + " > " + (root() / "2.tar.gz").string()).c_str()), 0);
   EXPECT_THAT(read().select_columns({"cls"}).take_all(),
               ElementsAre(Row{{"cls", 1}}, Row{{"cls", 2}}, Row{{"cls", 1}}, Row{{"cls", 2}}));
+  std::filesystem::resize_file(root() / "2.tar.gz", std::filesystem::file_size(root() / "2.tar.gz") / 2);
+  EXPECT_THAT(message_of<StorageError>([&] { read().take_all(); }),
+              AllOf(HasSubstr("2.tar.gz"), HasSubstr("the file is damaged or ends early; write it again")));
 }
 
 TEST_F(ReadWebDataset, NamesTheSampleThatIsDamaged) {
@@ -155,6 +168,8 @@ TEST_F(ReadWebDataset, NamesTheSampleThatIsDamaged) {
                      member("4.png", png(4, 6, 1)) + member("4.cls", "4") + kEnd);
   EXPECT_THAT(message_of<StorageError>([&] { read().take_all(); }),
               HasSubstr("1.tar, row 1: the sample \"2\", file \".png\": it is a PNG image that ends early"));
+  EXPECT_THAT(message_of<StorageError>([&] { read().take_all(); }),
+              HasSubstr("; the option on_error can leave out what is damaged"));
   EXPECT_THAT(message_of<StorageError>([&] { read({.suffixes = {"cls"}}).take_all(); }),
               HasSubstr("1.tar, row 2: the sample \"3\", file \".cls\": it is no integer"));
   const Dataset rows = read({.on_error = OnError::skip});
