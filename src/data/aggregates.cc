@@ -255,6 +255,20 @@ double Aggregation::mean_of(const Group& group) const {
   return sum / static_cast<double>(group.count);
 }
 
+Block Aggregation::release_kept() {
+  return aggregate_.kind == Kind::quantile ? quantiles_.release() : distinct_.release();
+}
+
+void Aggregation::add_kept(const Block& released) {
+  if (aggregate_.kind == Kind::quantile) return quantiles_.add(released);
+  distinct_.add(released, options_.ignore_nan);
+}
+
+void Aggregation::settle_kept() {
+  quantiles_.settle(aggregate_.q);
+  distinct_.settle();
+}
+
 std::shared_ptr<arrow::Array> Aggregation::integer_results(std::int64_t count) const {
   // An extreme may need the 64th bit.
   arrow::UInt64Builder large;

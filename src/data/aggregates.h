@@ -60,6 +60,11 @@ class Aggregation {
 
   // Returns the bytes of the values that are kept, beside those of the groups.
   std::int64_t held_bytes() const { return quantiles_.held_bytes() + distinct_.held_bytes(); }
+  // Returns these values, as rows of a group and a value, and drops them; null: there are none. After that, results()
+  // needs them back: add_kept() adds all of some groups, settle_kept() computes the results of these and drops them.
+  Block release_kept();
+  void add_kept(const Block& released);
+  void settle_kept();
   // Returns the bytes that a group takes; approximate for values of variable length.
   static constexpr std::int64_t bytes_per_group() { return static_cast<std::int64_t>(sizeof(Group)); }
 

@@ -2,6 +2,8 @@
 
 #include <arrow/array.h>
 #include <arrow/array/util.h>
+#include <arrow/builder.h>
+#include <arrow/record_batch.h>
 #include <arrow/scalar.h>
 #include <arrow/type.h>
 #include <arrow/util/byte_size.h>
@@ -32,6 +34,7 @@ void Quantiles::add(std::uint32_t group, double value) {
 }
 
 std::optional<double> Quantiles::quantile(std::uint32_t group, double q) const {
+  if (group < settled_.size() && settled_[group]) return settled_[group];
   if (group >= values_.size() || values_[group].empty()) return std::nullopt;
   std::vector<double> values = values_[group];
   if (std::ranges::any_of(values, [](double value) { return std::isnan(value); }))
@@ -47,6 +50,69 @@ std::optional<double> Quantiles::quantile(std::uint32_t group, double q) const {
   if (low == high) return low;  // also where both are infinite
   // As numpy: from the nearer end, so that the result does not pass it.
   return part < 0.5 ? low + (high - low) * part : high - (high - low) * (1 - part);
+}
+
+namespace {
+
+constexpr const char* kReleasing = "cannot put values of groups on disk";
+
+Block rows_of_groups(std::shared_ptr<arrow::Array> groups, std::shared_ptr<arrow::Array> values) {
+  const auto schema = arrow::schema({arrow::field("group", arrow::uint32()), arrow::field("value", values->type())});
+  const std::int64_t rows = groups->length();
+  return arrow::RecordBatch::Make(schema, rows, {std::move(groups), std::move(values)});
+}
+
+}  // namespace
+
+Block Quantiles::release() {
+  if (held_bytes_ == 0) return nullptr;
+  arrow::UInt32Builder groups;
+  arrow::DoubleBuilder values;
+  for (std::size_t group = 0; group < values_.size(); ++group) {
+    for (std::size_t i = 0; i < values_[group].size(); ++i)
+      check(groups.Append(static_cast<std::uint32_t>(group)), kReleasing);
+    check(values.AppendValues(values_[group]), kReleasing);
+    values_[group] = {};
+  }
+  held_bytes_ = 0;
+  return rows_of_groups(checked(groups.Finish(), kReleasing), checked(values.Finish(), kReleasing));
+}
+
+void Quantiles::add(const Block& released) {
+  const auto& groups = static_cast<const arrow::UInt32Array&>(*released->column(0));
+  const auto& values = static_cast<const arrow::DoubleArray&>(*released->column(1));
+  for (std::int64_t row = 0; row < groups.length(); ++row) add(groups.Value(row), values.Value(row));
+}
+
+void Quantiles::settle(double q) {
+  settled_.resize(std::max(settled_.size(), values_.size()));
+  for (std::size_t group = 0; group < values_.size(); ++group) {
+    if (values_[group].empty()) continue;
+    settled_[group] = quantile(static_cast<std::uint32_t>(group), q);
+    values_[group] = {};
+  }
+  held_bytes_ = 0;
+}
+
+Block DistinctCounts::release() {
+  if (keys_ == nullptr || keys_->count() == 0) return nullptr;
+  arrow::ArrayVector columns = keys_->keys();
+  keys_.reset();
+  counts_.clear();
+  held_bytes_ = 0;
+  return rows_of_groups(std::move(columns[0]), std::move(columns[1]));
+}
+
+void DistinctCounts::add(const Block& released, bool ignore_nan) {
+  add(released->column(1), static_cast<const arrow::UInt32Array*>(released->column(0).get()), ignore_nan);
+}
+
+void DistinctCounts::settle() {
+  settled_.resize(std::max(settled_.size(), counts_.size()));
+  for (std::size_t group = 0; group < counts_.size(); ++group) settled_[group] += counts_[group];
+  counts_.clear();
+  keys_.reset();
+  held_bytes_ = 0;
 }
 
 void DistinctCounts::add(const std::shared_ptr<arrow::Array>& values, const arrow::UInt32Array* groups,

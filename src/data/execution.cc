@@ -581,7 +581,9 @@ class Execution::Builder {
                                               std::shared_ptr<arrow::Schema>& schema) {
     auto input = build(node->inputs.front(), {}, schema);
     if (schema != nullptr) schema = schema_of(group_by, *schema);
-    auto stream = std::make_unique<Grouped>(std::move(input), group_by, share_, execution_.progress_.add("groupby", 1));
+    const Grouped::Options options{
+        .group_by = group_by, .limit_bytes = share_, .block_bytes = context_.block_bytes, .pool = context_.pool};
+    auto stream = std::make_unique<Grouped>(std::move(input), options, execution_.progress_.add("groupby", 1));
     return with_steps(std::move(stream), std::move(steps), *node);
   }
 
@@ -602,7 +604,8 @@ class Execution::Builder {
       std::swap(left, right);
       std::swap(join.left_on, join.right_on);
     }
-    HashJoined::Options options{.join = join, .limit_bytes = share_, .pool = execution_.pool()};
+    HashJoined::Options options{
+        .join = join, .limit_bytes = share_, .block_bytes = context_.block_bytes, .pool = context_.pool};
     auto right_stream = build(right, {}, options.right_schema);
     auto left_stream = build(left, {}, options.left_schema);
     if (options.left_schema != nullptr && options.right_schema != nullptr) {

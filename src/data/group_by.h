@@ -3,6 +3,7 @@
 
 #include <arrow/type_fwd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "data/aggregates.h"
+#include "data/partitions.h"
 #include "data/progress.h"
 #include "data/stream.h"
 
@@ -28,33 +30,50 @@ std::shared_ptr<arrow::Schema> schema_of(const GroupBy& group_by, const arrow::S
 [[noreturn]] void throw_memory_limit(const std::string& what, std::int64_t held_bytes, std::int64_t share_bytes,
                                      const std::string& advice);
 
-// A row for each group, in the order of their first rows: the keys, then the aggregates.
+// A row for each group, in the order of their first rows: the keys, then the aggregates. When the groups take more than
+// half the limit, those that are in memory stay there, and the rows of all others are put on disk, in parts, which are
+// grouped one after the other. So are values that aggregates keep.
 class Grouped final : public BlockStream {
  public:
-  Grouped(std::unique_ptr<BlockStream> input, GroupBy group_by, std::int64_t limit_bytes,
-          std::shared_ptr<OperatorProgress> progress)
-      : input_(std::move(input)),
-        group_by_(std::move(group_by)),
-        limit_bytes_(limit_bytes),
-        progress_(std::move(progress)) {}
-  ~Grouped() override { progress_->hold(-held_bytes_); }
+  struct Options {
+    GroupBy group_by = {};
+    std::int64_t limit_bytes = 0;
+    std::int64_t block_bytes = 0;
+    arrow::MemoryPool* pool = nullptr;
+    std::uint64_t depth = 0;  // above 0: of a part of the rows; groups are in any order, and their rows not counted
+  };
+  Grouped(std::unique_ptr<BlockStream> input, Options options, std::shared_ptr<OperatorProgress> progress);
+  ~Grouped() override;
   Grouped(const Grouped&) = delete;
   Grouped& operator=(const Grouped&) = delete;
 
   std::optional<Block> next() override;
-  void cancel() override { input_->cancel(); }
+  void cancel() override;
 
  private:
-  Block read_all();
+  class Table;
+  class Parts;
+  struct DiskOptions;
+
+  void read_all();
+  void add(const Block& block);
   void hold(std::int64_t bytes);
+  // Adds the rows whose groups are in memory, and puts the others on disk.
+  void divide(const Block& block);
+  std::unique_ptr<BlockStream> groups_on_disk();
 
   std::unique_ptr<BlockStream> input_;
-  const GroupBy group_by_;
-  const std::int64_t limit_bytes_;
+  const Options options_;
   const std::shared_ptr<OperatorProgress> progress_;
-  Block groups_;  // null: not read yet
+  std::atomic<bool> cancelled_ = false;
+  bool has_read_ = false;
+  std::unique_ptr<Table> table_;  // null: there are no rows, or groups_ has been made
+  Block groups_;                  // in memory; null: none, or all were returned
   std::int64_t at_ = 0;
   std::int64_t held_bytes_ = 0;
+  std::unique_ptr<Partitions> others_;  // null: all groups are in memory
+  std::int64_t row_ = 0;                // of the input
+  std::unique_ptr<BlockStream> on_disk_;
 };
 
 // A block for each group of a stream in which rows with equal keys follow each other.

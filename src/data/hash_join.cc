@@ -15,12 +15,17 @@
 #include "data/arrow_status.h"
 #include "data/compute.h"
 #include "data/group_by.h"
+#include "data/sort.h"
 
 namespace cadre::data {
 namespace {
 
 constexpr const char* kJoining = "cannot join datasets";
-constexpr std::int64_t kBytesOfRow = 32;                   // what numbers of keys and places take; approximate
+// Numbers of rows on disk. No texts of UTF-8, and so no names of columns of anybody's.
+constexpr const char* kLeftRow = "\xff left row";
+constexpr const char* kRightRow = "\xff right row";
+constexpr std::uint64_t kMostDepth = 4;   // a part of a million that does not fit has rows with one key
+constexpr std::int64_t kBytesOfRow = 32;  // what numbers of keys and places take; approximate
 constexpr std::size_t kJoinedRows = std::size_t{1} << 14;  // in a block
 
 bool is_semi_or_anti(JoinType type) { return type == JoinType::left_semi || type == JoinType::left_anti; }
@@ -126,6 +131,7 @@ HashJoined::HashJoined(std::unique_ptr<BlockStream> left, std::unique_ptr<BlockS
     : left_(std::move(left)), right_(std::move(right)), options_(std::move(options)), progress_(std::move(progress)) {}
 
 void HashJoined::cancel() {
+  cancelled_ = true;
   left_->cancel();
   right_->cancel();
 }
@@ -135,15 +141,105 @@ void HashJoined::hold(std::int64_t bytes) {
   held_bytes_ = bytes;
 }
 
+namespace {
+
+// A dataset without rows, whose columns come from a function, has only the key columns.
+std::shared_ptr<arrow::Schema> only_keys(const Names& names, const arrow::Schema& other, const Names& others) {
+  arrow::FieldVector fields;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    fields.push_back(arrow::field(names[i], key_type(other.GetFieldByName(others[i])->type())));
+  return arrow::schema(std::move(fields));
+}
+
+}  // namespace
+
+// The joins of rows on disk, one part after the other.
+class HashJoined::Parts final : public CancellableParts {
+ public:
+  Parts(std::unique_ptr<Partitions> left, std::unique_ptr<Partitions> right, Options options,
+        std::shared_ptr<OperatorProgress> progress, const std::atomic<bool>& cancelled)
+      : CancellableParts(cancelled),
+        left_(std::move(left)),
+        right_(std::move(right)),
+        options_(std::move(options)),
+        progress_(std::move(progress)) {}
+
+ private:
+  std::unique_ptr<BlockStream> open(std::size_t partition) override {
+    return std::make_unique<HashJoined>(left_->take(partition), right_->take(partition), options_, progress_);
+  }
+
+  std::unique_ptr<Partitions> left_;
+  std::unique_ptr<Partitions> right_;
+  Options options_;
+  std::shared_ptr<OperatorProgress> progress_;
+};
+
+std::shared_ptr<arrow::Schema> HashJoined::put_on_disk(BlockStream& rows, std::vector<Block> read, const Names& keys,
+                                                       const char* number_column, Partitions& parts) const {
+  std::shared_ptr<arrow::Schema> schema;
+  std::int64_t row = 0;
+  const auto put = [&](const Block& block) {
+    if (schema == nullptr) require_keys(*block->schema(), keys, "join");
+    const Block kept = options_.depth > 0 ? block : numbered(block, number_column, row);
+    schema = kept->schema();
+    const arrow::ArrayVector columns = key_columns(kept, keys);
+    std::vector<std::uint64_t> hashes = hash_keys(columns, options_.depth);
+    const std::vector<bool> is_whole = rows_with_keys(columns);
+    for (std::size_t i = 0; i < hashes.size(); ++i) {
+      if (!is_whole[i]) hashes[i] = static_cast<std::uint64_t>(row) + i;  // it matches nothing, and may be in any part
+    }
+    parts.add(kept, hashes);
+    row += block->num_rows();
+    progress_->count_task();
+  };
+  for (Block& block : read) put(std::exchange(block, nullptr));
+  while (const auto block = rows.next()) put(*block);
+  return schema;
+}
+
+std::unique_ptr<BlockStream> HashJoined::divide(std::vector<Block> right) {
+  const Join& join = options_.join;
+  const std::int64_t on_the_way = options_.limit_bytes / 8;
+  auto left_parts = std::make_unique<Partitions>(on_the_way, options_.pool);
+  auto right_parts = std::make_unique<Partitions>(on_the_way, options_.pool);
+  Options options = options_;
+  options.right_schema = put_on_disk(*right_, std::move(right), join.right_on, kRightRow, *right_parts);
+  hold(2 * on_the_way);
+  options.left_schema = put_on_disk(*left_, {}, join.left_on, kLeftRow, *left_parts);
+  if (options.left_schema == nullptr) {
+    const auto known = options_.left_schema != nullptr ? options_.left_schema
+                                                       : only_keys(join.left_on, *options.right_schema, join.right_on);
+    options.left_schema = options_.depth > 0 ? known : numbered(*known, kLeftRow);
+  }
+  hold(0);
+  ++options.depth;
+  if (options_.depth > 0)
+    return std::make_unique<Parts>(std::move(left_parts), std::move(right_parts), options, progress_, cancelled_);
+  options.limit_bytes /= 2;  // the other half is for the sort
+  // Right rows without left ones have no number of these, so they come last.
+  Sorted::Options order{.keys = {kLeftRow},
+                        .limit_bytes = options.limit_bytes,
+                        .block_bytes = options_.block_bytes,
+                        .pool = options_.pool};
+  if (!is_semi_or_anti(join.kind)) order.keys.emplace_back(kRightRow);
+  return std::make_unique<Sorted>(
+      std::make_unique<Parts>(std::move(left_parts), std::move(right_parts), options, progress_, cancelled_), order,
+      progress_);
+}
+
 void HashJoined::read_right() {
   std::vector<Block> blocks;
   while (auto block = right_->next()) {
     // Joining the blocks to one needs the same amount again.
     hold(held_bytes_ + 2 * bytes_of(*block) + (*block)->num_rows() * kBytesOfRow);
-    if (held_bytes_ > options_.limit_bytes)
-      throw_memory_limit("the dataset whose rows join holds in memory takes", held_bytes_, options_.limit_bytes,
-                         "join the larger dataset with the smaller one, whose rows are held");
     blocks.push_back(*std::move(block));
+    if (held_bytes_ <= options_.limit_bytes) continue;
+    if (options_.depth == kMostDepth)
+      throw_memory_limit("the rows with equal keys that join holds in memory take", held_bytes_, options_.limit_bytes,
+                         "leave out rows of the right dataset with the same key");
+    divided_ = divide(std::move(blocks));
+    return;
   }
   if (!blocks.empty()) {
     right_rows_ = data::join(blocks, options_.pool);
@@ -179,15 +275,8 @@ void HashJoined::number_keys() {
   has_left_.assign(begins_.size() - 1, false);
 }
 
-// A dataset without rows, whose columns come from a function, has only the key columns.
 void HashJoined::know_left(const std::shared_ptr<arrow::Schema>& schema) {
   const Join& join = options_.join;
-  const auto only_keys = [](const Names& names, const arrow::Schema& other, const Names& others) {
-    arrow::FieldVector fields;
-    for (std::size_t i = 0; i < names.size(); ++i)
-      fields.push_back(arrow::field(names[i], key_type(other.GetFieldByName(others[i])->type())));
-    return arrow::schema(std::move(fields));
-  };
   auto left = schema;
   if (left == nullptr && right_rows_ == nullptr) return;
   if (left == nullptr) {
@@ -289,11 +378,16 @@ std::optional<Block> HashJoined::next() {
   initialise_compute();
   if (!std::exchange(has_read_right_, true)) {
     read_right();
-    number_keys();
-    if (options_.left_schema != nullptr) know_left(options_.left_schema);
+    if (divided_ == nullptr) number_keys();
+    if (divided_ == nullptr && options_.left_schema != nullptr) know_left(options_.left_schema);
+  }
+  if (divided_ != nullptr) {
+    auto block = divided_->next();
+    if (block && options_.depth == 0) block = without(without(*block, kLeftRow), kRightRow);
+    return block;
   }
   const auto counted = [&](std::optional<Block> block) {
-    if (block) progress_->count((*block)->num_rows(), bytes_of(*block));
+    if (block && options_.depth == 0) progress_->count((*block)->num_rows(), bytes_of(*block));
     return block;
   };
   while (!left_is_over_) {

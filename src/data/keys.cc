@@ -9,11 +9,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <utility>
 
+#include "base/checksum.h"
 #include "data/arrow_status.h"
 #include "data/compute.h"
 #include "data/source.h"
@@ -90,6 +93,59 @@ arrow::ArrayVector key_columns(const Block& block, const Names& columns) {
     keys.push_back(type == values->type() ? values : checked(arrow::compute::Cast(*values, type), kNumbering));
   }
   return keys;
+}
+
+namespace {
+
+std::uint64_t combine(std::uint64_t hash, std::uint64_t value) {
+  const std::array<std::uint64_t, 2> both = {hash, value};
+  return base::checksum_of({reinterpret_cast<const char*>(both.data()), sizeof both});
+}
+
+// Combines the hash of each row with that of its value; `value_bytes(row)` returns its bytes.
+template <class BytesOf>
+void add_hashes(std::vector<std::uint64_t>& hashes, const arrow::Array& values, const BytesOf& value_bytes) {
+  constexpr std::uint64_t kHashOfNull = 1;
+  for (std::int64_t row = 0; row < values.length(); ++row) {
+    std::uint64_t& hash = hashes[static_cast<std::size_t>(row)];
+    hash = combine(hash, values.IsNull(row) ? kHashOfNull : base::checksum_of(value_bytes(row)));
+  }
+}
+
+void add_hashes_of_column(std::vector<std::uint64_t>& hashes, const arrow::Array& values) {
+  const auto add_texts = [&]<class Array>(const Array& texts) {
+    add_hashes(hashes, values, [&](std::int64_t row) -> std::string_view { return texts.GetView(row); });
+  };
+  switch (values.type_id()) {
+    case arrow::Type::NA:
+      return add_hashes(hashes, values, [](std::int64_t) { return std::string_view(); });
+    case arrow::Type::BOOL: {
+      const auto& truths = static_cast<const arrow::BooleanArray&>(values);
+      return add_hashes(hashes, values,
+                        [&](std::int64_t row) -> std::string_view { return truths.Value(row) ? "1" : "0"; });
+    }
+    case arrow::Type::STRING:
+    case arrow::Type::BINARY:
+      return add_texts(static_cast<const arrow::BinaryArray&>(values));
+    case arrow::Type::LARGE_STRING:
+    case arrow::Type::LARGE_BINARY:
+      return add_texts(static_cast<const arrow::LargeBinaryArray&>(values));
+    default:
+      break;
+  }
+  const auto width = static_cast<std::size_t>(static_cast<const arrow::FixedWidthType&>(*values.type()).byte_width());
+  const auto* const bytes = reinterpret_cast<const char*>(values.data()->buffers[1]->data());
+  add_hashes(hashes, values, [&](std::int64_t row) -> std::string_view {
+    return {bytes + static_cast<std::size_t>(values.offset() + row) * width, width};
+  });
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> hash_keys(const arrow::ArrayVector& keys, std::uint64_t seed) {
+  std::vector<std::uint64_t> hashes(static_cast<std::size_t>(keys.front()->length()), seed);
+  for (const arrow::Datum& column : to_batch_of(keys).values) add_hashes_of_column(hashes, *column.make_array());
+  return hashes;
 }
 
 KeyNumbers::KeyNumbers(const arrow::FieldVector& fields) {

@@ -26,6 +26,9 @@ void require_keys(const arrow::Schema& schema, const Names& columns, const std::
 // Returns columns of a block in their key types.
 arrow::ArrayVector key_columns(const Block& block, const Names& columns);
 
+// Returns a hash of each row's key. Keys that are equal for KeyNumbers have equal ones; another seed gives others.
+std::vector<std::uint64_t> hash_keys(const arrow::ArrayVector& keys, std::uint64_t seed);
+
 // Numbers of different keys, from 0 in the order of their first occurrence. Nulls are equal, NaN are equal, and -0 is
 // 0.
 class KeyNumbers {

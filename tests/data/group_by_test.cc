@@ -168,15 +168,6 @@ TEST(GroupBy, FindsExtremesOfTextsInManyGroups) {
   }
 }
 
-TEST(GroupBy, RefusesMoreGroupsThanFitIntoTheMemoryLimit) {
-  const Dataset groups =
-      range(1000000).with_options({.memory_limit_bytes = 1 << 20}).groupby("id").aggregate({count(), sum("id")});
-  EXPECT_THAT(
-      message_of<MemoryLimitError>([&] { groups.count(); }),
-      AllOf(HasSubstr("the groups of groupby take more than"), HasSubstr("memory_limit_bytes: set a larger one")));
-  EXPECT_EQ(groups.with_options({.memory_limit_bytes = 1 << 30}).count(), 1000000);
-}
-
 TEST(GroupBy, WithoutAggregatesHasTheDifferentKeys) {
   EXPECT_THAT(trips().groupby("day").aggregate({}).take_all(), ElementsAre(Row{{"day", 1}}, Row{{"day", 2}}));
 }

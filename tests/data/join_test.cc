@@ -241,14 +241,6 @@ TEST(Join, OfRowsOfFunctionsIsTheSame) {
   EXPECT_EQ(joined.count(), 4);
 }
 
-TEST(Join, RefusesARightDatasetThatDoesNotFitIntoTheMemoryLimit) {
-  const Dataset many = range(1000000).with_options({.memory_limit_bytes = 1 << 20});
-  EXPECT_THAT(message_of<MemoryLimitError>([&] { many.join(many, JoinType::inner, {.on = {"id"}}).count(); }),
-              AllOf(HasSubstr("the dataset whose rows join holds in memory takes more than"),
-                    HasSubstr("join the larger dataset with the smaller one")));
-  EXPECT_EQ(many.join(range(10), JoinType::inner, {.on = {"id"}}).count(), 10);
-}
-
 TEST(Join, EndsWhereNoMoreRowsAreWanted) {
   const Dataset many = threads(range(10000000));
   EXPECT_THAT(many.join(range(10), JoinType::inner, {.on = {"id"}}).take(3), SizeIs(3));

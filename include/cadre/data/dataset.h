@@ -199,10 +199,10 @@ struct Aggregate {
     max,    ///< as returned by Batch::value
     mean,   ///< a double
     std,    ///< the standard deviation, a double; NaN for ddof or fewer values
-    /// A double, interpolated between the two values around it, as numpy and pandas do it by default. All values are
-    /// held in memory, as doubles.
+    /// A double, interpolated between the two values around it, as numpy and pandas do it by default. All values of
+    /// a group, or without groups of all rows, are held in memory, as doubles.
     quantile,
-    count_distinct,  ///< number of different values, without null; they are held in memory
+    count_distinct,  ///< number of different values, without null; they are held in memory as those of quantile
   };
   Kind kind = Kind::count;  ///< see Kind
   /// Column of numbers or truth values; decimals are summed as doubles. min and max also accept texts, dates, times and
@@ -286,7 +286,8 @@ class PlanAccess;
 ///     combine with those of the dataset's other files (see SchemaMismatch);
 ///   - DatasetError, with the name of the function and its error, if a function or a constructor has thrown or its
 ///     worker has died;
-///   - MemoryLimitError if groupby, join or map_groups need more memory at a time than their share of
+///   - MemoryLimitError if a group of map_groups, the right rows of one key in a join, or the values that quantile and
+///     count_distinct keep (of one group, or without groups of all rows) need more memory than their share of
 ///     ExecutionOptions::memory_limit_bytes;
 ///   - EngineError if workers cannot be started.
 ///
@@ -386,9 +387,10 @@ class Dataset {
   /// equals NaN. The columns are those of the left dataset, then those of the right one without its keys; a right_outer
   /// join has the keys of the right dataset instead, in their places there. Rows are in the order of the left dataset,
   /// rows of equal left ones in that of the right one, and right rows without left ones come last. The rows of the
-  /// right dataset, of a right_semi and right_anti join those of the left one, are held in memory. Throws
-  /// InvalidArgument if `on` and `right_on` do not have equally many columns; the execution throws it for unknown
-  /// columns, for keys of different types, and for two columns of one name in the result.
+  /// right dataset, of a right_semi and right_anti join those of the left one, are held in memory, or both
+  /// datasets on disk if they take more than their share of the memory limit. Throws InvalidArgument if `on` and
+  /// `right_on` do not have equally many columns; the execution throws it for unknown columns, for keys of different
+  /// types, and for two columns of one name in the result.
   Dataset join(const Dataset& right, JoinType type, const JoinOptions& options) const;
   /// Returns the columns of this dataset and of others side by side, row by row. A name that is there already gets the
   /// suffix "_1", "_2" and so on. The execution throws InvalidArgument if the numbers of rows differ, before it begins

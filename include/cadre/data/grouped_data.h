@@ -24,8 +24,9 @@ class GroupedData {
   /// aggregate: "mean(fare)", "count()". Nulls, NaN and sums are treated as in Dataset::aggregate. Integers sum to
   /// int64, other numbers to double; mean, std and quantile are double, and min and max have the type of their column.
   /// Dictionaries become plain values. Without aggregates the result has the different keys. The keys and some numbers
-  /// for each group are held in memory. Throws InvalidArgument for a negative ddof, and for an aggregate that is there
-  /// twice; the execution throws it for an unknown column, and for types that cannot be keys or aggregated.
+  /// for each group are held in memory, or on disk if they take more than half their share of the memory limit. Throws
+  /// InvalidArgument for a negative ddof, and for an aggregate that is there twice; the execution throws it for an
+  /// unknown column, and for types that cannot be keys or aggregated.
   Dataset aggregate(const std::vector<Aggregate>& aggregates, const AggregateOptions& options = {}) const;
 
   Dataset count() const;  ///< counts the rows of each group: "count()"
