@@ -206,7 +206,8 @@ class ProgramRun {
   std::string printed_ = {};          // read from its output, and not yet used
   std::pair<fs::path, std::uint64_t> errors_ = error_file();
   std::optional<fs::path> saved_ = {};  // a checkpoint for the next report
-  bool has_reported_ = false;           // the experiment's metric, or anything if there is none
+  // The experiment's metric, or anything if there is none. A program that continues may have been at its end.
+  bool has_reported_ = !session_.assignment().checkpoint.empty();
   bool waits_for_answer_ = false;
   std::unique_ptr<Child> child_ = nullptr;
   std::unique_ptr<Hold> hold_ = nullptr;  // made when it is needed first
