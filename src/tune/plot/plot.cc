@@ -14,6 +14,7 @@
 #include "cadre/faults.h"
 #include "control/objective.h"
 #include "tune/plot/learning_curves.h"
+#include "tune/plot/logarithmic_parameter.h"
 #include "tune/plot/pareto_plot.h"
 #include "tune/result_keys.h"
 #include "tune/results/result_rows.h"
@@ -55,18 +56,6 @@ std::optional<double> number_of(const std::string& name, const Metrics& result, 
   if (const std::optional<double> metric = result.number(name); metric || !is_parameter(name)) return metric;
   const Value* value = config.find(std::string_view(name).substr(kConfigPrefix.size()));
   return value != nullptr && value->is_number() ? std::optional(value->get<double>()) : std::nullopt;
-}
-
-// Returns true if the search space draws the parameter logarithmically.
-bool is_drawn_logarithmically(const Value& entries, std::string_view path) {
-  const std::size_t slash = path.find('/');
-  const Value* entry = entries.is_dict() ? Config(entries.dict()).find(path.substr(0, slash)) : nullptr;
-  if (entry == nullptr || !entry->is_dict()) return false;
-  const Config fields(entry->dict());
-  const std::string type = fields.get<std::string>("type", "");
-  if (slash == path.npos) return type == "loguniform" || type == "lograndint";
-  const Value* nested = fields.find("entries");
-  return nested != nullptr && is_drawn_logarithmically(*nested, path.substr(slash + 1));
 }
 
 // Returns true if all values are positive, and the highest is at least 50 times the lowest.
