@@ -23,7 +23,8 @@ MAY_INCLUDE |= {
     "data": [*CONTROL_PLANE, "train", "object_storage"],
     "data_torch": ["data", "torch"],
     "vision": ["torch"],
-    "cli": [*CONTROL_PLANE, "tune", "train", "data"],
+    "report": [*CONTROL_PLANE, "tune", "train"],
+    "cli": [*CONTROL_PLANE, "tune", "train", "data", "report"],
 }
 # Layers that have public headers of their own: cadre/tune.h and cadre/tune/*.h, and so on.
 WITH_PUBLIC_HEADERS = ["tune", "train", "torch", "data"]
