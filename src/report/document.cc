@@ -211,9 +211,10 @@ class DocumentMaker {
     List failures;
     std::int64_t count = 0;
     for (const Result& trial : grid_) {
-      if (trial.failures == 0 && !trial.error) continue;
+      if (!source_.run && trial.failures == 0 && !trial.error) continue;
+      const std::string lines = static_cast<std::size_t>(count) < kMostFailures ? source_.last_errors(trial) : "";
+      if (source_.run && lines.empty() && !trial.error) continue;
       if (static_cast<std::size_t>(count++) >= kMostFailures) continue;
-      const std::string lines = source_.last_errors(trial);
       failures.push_back(Dict{{"id", trial.trial_id},
                               {"status", to_string(trial.status)},
                               {"failures", trial.failures},

@@ -45,6 +45,7 @@ cadre.Chart = class {
       size: side === "x" ? 30 : of.size ?? ((u, values) => Math.min(140, 14 + Math.max(20, ...(values ?? []).map((v) => cadre.Chart.textWidth(v))))),
       ...(side === "x" ? {label: of.label, labelSize: 18} : {}),
       space: side === "x" ? 60 : 30,
+      ...(of.whole ? {incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9]} : {}),
       values: of.values ?? ((u, splits) => splits.map((split) => (split === null ? "" : cadre.Chart.tick(split)))),
       ...(of.splits ? {splits: of.splits, filter: (u, splits) => splits}
         : of.log ? {splits: (u, at, min, max) => cadre.Chart.logSplits(min, max), filter: (u, splits) => splits} : {})});

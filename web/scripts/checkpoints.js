@@ -11,8 +11,9 @@ cadre.sections.push({
     if (!experiment.isRun) order.sort((a, b) => rank.get(list.trial[a]) - rank.get(list.trial[b]) || b - a);
     const root = `${experiment.document.path}/`;
     const short = (path) => (path.startsWith(root) ? path.slice(root.length) : path);
+    const hasIterations = list.iteration.some((cell) => cell !== null);
     const found = experiment.isRun ? [...new Set(list.validation.flatMap((values) => Object.keys(values)))].slice(0, 6) : [];
-    const heads = [...(experiment.isRun ? [] : ["trial"]), "iteration", ...(experiment.metric ? [experiment.metric] : []),
+    const heads = [...(experiment.isRun ? [] : ["trial"]), ...(hasIterations ? ["iteration"] : []), ...(experiment.metric ? [experiment.metric] : []),
       ...(experiment.isRun ? ["status", ...found.map((name) => `validation/${name}`)] : []), "directory"];
     const body = cadre.element("tbody");
     let shown = order;
@@ -20,7 +21,7 @@ cadre.sections.push({
       const number = (cell, key) => cadre.element("td", {class: "number", "data-column": key, "data-value": cadre.cellExact(cell)}, cadre.cellText(cell));
       return cadre.element("tr", {"data-path": list.path[at]},
         experiment.isRun ? null : cadre.element("th", {scope: "row"}, list.trial[at] === experiment.best ? "\u2605 " : "", cadre.button(experiment.trials.id[list.trial[at]], () => selection.open(list.trial[at]), {class: "link"})),
-        number(list.iteration[at], "training_iteration"), experiment.metric ? number(list.value[at], experiment.metric) : null,
+        hasIterations ? number(list.iteration[at], "training_iteration") : null, experiment.metric ? number(list.value[at], experiment.metric) : null,
         experiment.isRun ? [cadre.element("td", {class: "status", title: list.validation_error[at] ? cadre.printable(list.validation_error[at]) : null}, list.status[at], list.validation_error[at] ? `: ${cadre.line(list.validation_error[at])}` : ""),
           ...found.map((name) => number(list.validation[at][name] ?? null, `validation/${name}`))] : null,
         cadre.element("td", {class: "path"}, cadre.copyButton(list.path[at], `the path of ${cadre.line(short(list.path[at]))}`), " ", cadre.userText(short(list.path[at]))));

@@ -1,8 +1,160 @@
+// Several experiments side by side: a table, their best values so far in one picture, their curves in pictures with the
+// same axes, and a tab with everything about each.
 "use strict";
-cadre.buildComparison = (main, experiments) => {
-  for (const experiment of experiments) {
-    const host = cadre.element("div", {class: "experiment"});
-    main.append(host);
-    cadre.buildExperiment(host, experiment);
+
+// The experiment under the pointer, as Selection has a trial.
+cadre.ComparisonSelection = class extends EventTarget {
+  constructor(experiments, open) {
+    super();
+    Object.assign(this, {experiments, open, hovered: null});
   }
+  hover(index) {
+    if (index === this.hovered) return;
+    this.hovered = index;
+    this.dispatchEvent(new Event("hover"));
+  }
+  step(by) { this.hover(Math.max(0, Math.min(this.experiments.length - 1, (this.hovered ?? -by) + by))); }
+};
+
+// Returns the best value among all results up to each place on the axis: steps as {x, y}.
+cadre.envelope = (experiment, xName, yName, isBetter) => {
+  const places = [];
+  for (let trial = 0; trial < experiment.count; ++trial) {
+    const xs = experiment.series(trial, xName), ys = experiment.series(trial, yName);
+    if (xs && ys) for (let i = 0; i < xs.length; ++i) if (Number.isFinite(xs[i]) && Number.isFinite(ys[i])) places.push([xs[i], ys[i]]);
+  }
+  places.sort((a, b) => a[0] - b[0]);
+  const x = [], y = [];
+  let best = NaN;
+  for (let i = 0; i < places.length; ++i) {
+    let [at, value] = places[i];
+    for (; i + 1 < places.length && places[i + 1][0] === at; ++i) if (isBetter(places[i + 1][1], value)) value = places[i + 1][1];
+    if (!Number.isNaN(best) && !isBetter(value, best)) continue;
+    if (!Number.isNaN(best)) { x.push(at); y.push(best); }
+    best = value;
+    x.push(at);
+    y.push(best);
+  }
+  if (places.length) { x.push(places.at(-1)[0]); y.push(best); }
+  return {x, y};
+};
+
+cadre.comparisonColor = (at) => [cadre.theme.categories()[0], cadre.theme.winner(), ...cadre.theme.categories().slice(1)][at % 6];
+
+cadre.comparisonTable = (experiments, open) => {
+  const rows = experiments.map((experiment, at) => {
+    const swatch = cadre.element("span", {class: "swatch"});
+    swatch.style.background = cadre.comparisonColor(at);
+    const name = cadre.element("th", {scope: "row"}, swatch, " ", cadre.button(cadre.userText(experiment.name), () => open(at), {class: "link"}));
+    const attributes = {"data-experiment": experiment.name};
+    if (!experiment.isReadable)
+      return cadre.element("tr", attributes, name, cadre.element("td", {class: "status status-error", colspan: "6"}, "could not be read"));
+    const {document} = experiment;
+    const best = experiment.best === null ? null : experiment.column(experiment.metric)?.cells[experiment.best];
+    return cadre.element("tr", attributes, name, cadre.element("td", {class: `state-${document.state}`}, cadre.stateText(document)),
+      cadre.element("td", {}, experiment.metric ? [cadre.userText(experiment.metric), experiment.mode ? ` (${experiment.mode})` : ""] : ""),
+      cadre.element("td", {class: "number", "data-column": "best", "data-value": cadre.cellExact(best)}, cadre.cellText(best ?? null)),
+      cadre.element("td", {class: "number", "data-column": "trials"}, cadre.count(experiment.isRun ? 1 : document.trials_in_all)),
+      cadre.element("td", {class: "number"}, cadre.duration(experiment.isRun ? document.run.duration : document.running_seconds)),
+      cadre.element("td", {}, cadre.line((document.options.find(([label]) => label === "scheduler")?.[1] ?? "").split(":")[0])));
+  });
+  return cadre.element("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of experiments"}, cadre.element("table", {class: "experiments"},
+    cadre.element("caption", {class: "off-screen"}, "Experiments"),
+    cadre.element("thead", {}, cadre.element("tr", {}, ["experiment", "state", "metric", "best", "trials", "time", "scheduler"].map((head, at) =>
+      cadre.element("th", {scope: "col", class: at >= 3 && at <= 5 ? "number" : null}, head)))), cadre.element("tbody", {}, rows)));
+};
+
+cadre.comparisonCurves = (host, experiments, open) => {
+  const readable = experiments.filter((experiment) => experiment.isReadable && experiment.seriesNames().length > 0);
+  if (readable.length < 1) return;
+  const counts = new Map();
+  for (const experiment of readable) for (const name of experiment.seriesNames()) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const skipped = new Set(["training_iteration", "time_total_s", "timestamp"]);
+  const first = readable.map((experiment) => experiment.metric).find((metric) => metric && counts.has(metric));
+  const names = [...counts.keys()].filter((name) => !skipped.has(name)).sort((a, b) => (b === first) - (a === first) || counts.get(b) - counts.get(a));
+  if (!names.length) return;
+  const axes = [...new Map(readable.flatMap((experiment) => cadre.xAxes(experiment)))];
+  const modeOf = (name) => readable.find((experiment) => experiment.metric === name && experiment.mode)?.mode ?? (/acc|score|reward|f1|auc/i.test(name) ? "max" : "min");
+  const state = {x: axes[0][0], y: names[0], mode: modeOf(names[0]), logY: false};
+  const selection = new cadre.ComparisonSelection(experiments, open);
+  const label = () => axes.find(([name]) => name === state.x)?.[1] ?? cadre.line(state.x);
+  const better = (a, b) => (state.mode === "max" ? a > b : a < b);
+
+  const chart = new cadre.Chart(cadre.element("div", {class: "chart-host"}), {
+    label: "The best values so far of all experiments", height: 320, selection, x: {label: ""}, y: {},
+    lines: () => readable.map((experiment) => ({item: experiment.index, ...cadre.envelope(experiment, state.x, state.y, better),
+      color: cadre.comparisonColor(experiment.index), width: 2.5})).filter((line) => line.x.length),
+    tip: (index, x, y) => cadre.tip(cadre.line(experiments[index].name), [[label(), cadre.number(x)], [`best ${state.y} so far`, cadre.number(y)]]),
+  });
+  // One picture for each, with the same axes.
+  const linesOf = (experiment) => {
+    const grey = cadre.theme.css("--line-grey");
+    const others = experiment.ranking().slice(0, 1000).reverse().flatMap((trial) => cadre.curveLines(experiment, trial, state.x, state.y)
+      .map((line) => ({...line, item: experiment.index, color: grey, width: 1, alpha: experiment.count > 200 ? 0.3 : 0.7})));
+    const best = experiment.best === null ? [] : cadre.ancestryLines(experiment, experiment.best, state.x, state.y);
+    return [...others, ...best.map((line) => ({...line, item: experiment.index, color: cadre.comparisonColor(experiment.index), width: 2.5}))];
+  };
+  const grid = cadre.element("div", {class: "side-by-side"});
+  const small = readable.map((experiment) => {
+    const one = new cadre.Chart(cadre.element("div", {class: "chart-host"}), {label: `Learning curves of ${cadre.line(experiment.name)}`, height: 220,
+      x: {label: ""}, y: {}, lines: () => linesOf(experiment)});
+    grid.append(cadre.element("figure", {class: "schedule"}, cadre.element("figcaption", {}, cadre.userText(experiment.name)), one.host));
+    return one;
+  });
+  const caption = cadre.element("p", {class: "caption"});
+  const update = () => {
+    caption.textContent = `${cadre.line(state.y)}: the ${state.mode === "max" ? "highest" : "lowest"} of all trials so far`;
+    chart.options.x = {label: label(), whole: state.x === "training_iteration"};
+    chart.options.y = {log: state.logY};
+    chart.zoom = null;
+    chart.update();
+    const frame = chart.extentOf.call({options: {x: {}, y: {log: state.logY}}}, readable.flatMap(linesOf));
+    for (const one of small) {
+      one.options.x = {...chart.options.x, range: frame.x};
+      one.options.y = {log: state.logY, range: frame.y};
+      one.zoom = null;
+      one.update();
+    }
+  };
+  const mode = cadre.choice("good", [["max", "high values"], ["min", "low values"]], state.mode, (value) => { state.mode = value; update(); });
+  host.append(cadre.element("div", {class: "controls"},
+    cadre.choice("metric", names.map((name) => [name, name]), state.y, (value) => {
+      state.y = value;
+      mode.querySelector("select").value = state.mode = modeOf(value);
+      update();
+    }), mode, cadre.choice("by", axes, state.x, (value) => { state.x = value; update(); }),
+    cadre.toggle("log y", false, (on) => { state.logY = on; update(); }), cadre.button("Reset zoom", () => chart.setZoom(null))),
+  caption, chart.host, cadre.element("h3", {}, "All curves, with the same axes"), grid);
+  update();
+};
+
+cadre.buildComparison = (main, experiments) => {
+  const panels = experiments.map((experiment, at) => cadre.element("div", {class: "experiment", role: "tabpanel", id: `panel-${at}`, "aria-labelledby": `tab-${at}`, hidden: true}));
+  const tabs = experiments.map((experiment, at) => cadre.button(cadre.userText(experiment.name), () => show(at),
+    {role: "tab", id: `tab-${at}`, "aria-controls": `panel-${at}`, class: experiment.isReadable ? null : "unreadable-tab"}));
+  const show = (at) => {
+    tabs.forEach((tab, i) => {
+      tab.setAttribute("aria-selected", i === at);
+      tab.tabIndex = i === at ? 0 : -1;
+      panels[i].hidden = i !== at;
+    });
+    if (!panels[at].hasChildNodes()) cadre.buildExperiment(panels[at], experiments[at]);
+  };
+  const open = (at) => {
+    show(at);
+    bar.scrollIntoView();
+  };
+  const bar = cadre.element("div", {class: "tabs", role: "tablist", "aria-label": "Experiments", onkeydown: (event) => {
+    const by = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+    if (!by) return;
+    const next = (tabs.indexOf(document.activeElement) + by + tabs.length) % tabs.length;
+    show(next);
+    tabs[next].focus();
+  }}, tabs);
+  const card = cadre.element("section", {class: "card comparison", "aria-labelledby": "comparison-title"}, cadre.element("h2", {id: "comparison-title"}, "Comparison"),
+    cadre.comparisonTable(experiments, open));
+  main.append(...experiments.filter((experiment) => !experiment.isReadable).map((experiment) => cadre.element("p", {class: "card unreadable", role: "alert", "data-unreadable": experiment.name},
+    cadre.userText(experiment.name), " could not be read: ", cadre.line(experiment.document.reason))), card, bar, ...panels);
+  cadre.comparisonCurves(card, experiments, open);
+  show(Math.max(0, experiments.findIndex((experiment) => experiment.isReadable)));
 };

@@ -57,7 +57,7 @@ cadre.ancestryLines = (experiment, trial, xName, yName, best) => {
 
 cadre.sections.push({
   id: "curves", title: "Learning curves",
-  isThere: (experiment) => experiment.document.curves.trials.some((curve) => curve !== null),
+  isThere: (experiment) => experiment.document.curves.trials.some((curve) => curve !== null) && cadre.xAxes(experiment).length > 0,
   build(host, {experiment, selection}) {
     const axes = cadre.xAxes(experiment);
     const names = experiment.seriesNames();
@@ -83,7 +83,7 @@ cadre.sections.push({
         return {color: (line) => (Number.isNaN(scale(line.item)) ? grey : cadre.theme.viridis(scale(line.item))), all: true, gradient: [numbers, isLog]};
       }
       const few = ranking.slice(0, experiment.count <= 6 ? 6 : 5);
-      const palette = [cadre.theme.winner(), ...cadre.theme.categories()];
+      const palette = experiment.isRun ? cadre.theme.categories() : [cadre.theme.winner(), ...cadre.theme.categories()];
       const chosen = new Map(few.map((trial, at) => [trial, palette[at]]));
       return {color: (line) => chosen.get(line.item) ?? grey, legend: few.map((trial) => [trial, chosen.get(trial)])};
     };
@@ -101,16 +101,19 @@ cadre.sections.push({
           made.push({...line, color, width: 1.5, alpha: palette.all && isDense ? 0.6 : 1});
         }
       }
+      if (state.color === "best" && experiment.hasExploits() && experiment.best !== null && selection.includes(experiment.best) && !state.best)
+        made.push(...cadre.ancestryLines(experiment, experiment.best, state.x, state.y).map((line) => ({...line, color: cadre.theme.winner(), width: 3, alpha: 1})));
       const grey = cadre.theme.css("--line-grey");
-      for (const line of made) if (line.color === grey) Object.assign(line, {width: 1, alpha: isDense ? 0.35 : 0.75});
+      for (const line of made) if (line.color === grey) Object.assign(line, {width: 1, alpha: isDense ? Math.max(0.05, 60 / experiment.count) : 0.75});
       made.sort((a, b) => (a.color === grey ? 0 : 1) - (b.color === grey ? 0 : 1));
-      cadre.replaceChildren(legend, (palette.legend ?? []).map(([trial, color], at) =>
+      cadre.replaceChildren(legend, experiment.isRun ? [] : (palette.legend ?? []).map(([trial, color], at) =>
         cadre.button([cadre.element("span", {class: "swatch"}), `${experiment.trials.id[trial]}${at === 0 && experiment.best === trial ? " (best)" : ""}`], () => selection.open(trial),
           {class: "legend-item", onpointerenter: () => selection.hover(trial), onpointerleave: () => selection.hover(null),
             onfocus: () => selection.hover(trial), onblur: () => selection.hover(null)})),
       palette.legend?.length && experiment.count > palette.legend.length && !experiment.isRun ? cadre.element("span", {class: "note"}, `grey: ${cadre.plural(experiment.count - palette.legend.length, "other trial")}`) : null,
+      state.color === "best" && experiment.hasExploits() && experiment.best !== null && !state.best ? cadre.element("span", {class: "note"}, "thick: all that led to the best trial's last result") : null,
       palette.gradient ? cadre.gradientLegend(state.color, ...palette.gradient) : null);
-      legend.querySelectorAll(".swatch").forEach((swatch, at) => { swatch.style.background = palette.legend[at][1]; });
+      if (!experiment.isRun) legend.querySelectorAll(".swatch").forEach((swatch, at) => { swatch.style.background = palette.legend[at][1]; });
       return made;
     };
 
@@ -128,7 +131,7 @@ cadre.sections.push({
     const update = () => {
       if (state.autoLog !== false) state.logY = state.y.startsWith("config/") && experiment.isLogarithmic(state.y);
       logY.querySelector("input").checked = state.logY;
-      chart.options.x = {label: axes.find(([name]) => name === state.x)?.[1] ?? cadre.line(state.x), log: state.logX};
+      chart.options.x = {label: axes.find(([name]) => name === state.x)?.[1] ?? cadre.line(state.x), log: state.logX, whole: state.x === "training_iteration"};
       chart.options.y = {log: state.logY};
       chart.zoom = null;
       reset.hidden = true;

@@ -50,7 +50,7 @@ cadre.Experiment = class {
       high = Math.max(high, number);
     }
     if (!(low > 0)) return false;
-    return column?.kind === "parameter" && ((column.logarithmic && high > 3 * low) || high >= 50 * low);
+    return column?.kind === "parameter" && high >= (column.logarithmic ? 3 : 1000) * low;
   }
 
   // Returns the trials from the best to the worst, those without a value at the end.

@@ -7,7 +7,7 @@ cadre.sections.push({
   build(host, {experiment}) {
     const importance = experiment.document.importance;
     if (importance.reason) {
-      host.append(cadre.element("p", {class: "note"}, `It is not known: ${cadre.line(importance.reason)}`));
+      host.append(cadre.element("p", {class: "note"}, `Not shown: ${cadre.line(importance.reason)}`));
       return;
     }
     const most = Math.max(...importance.items.map(([, share]) => share), 1e-9);

@@ -86,7 +86,7 @@ cadre.sections.push({
     const group = new Set();
     const state = {order: "family"};
     const maxX = Math.max(...experiment.segments.flat().map((segment) => experiment.span(segment)[1]), 1);
-    const xAxis = {label: "training_iteration", range: [-maxX * 0.01, maxX * 1.02]};
+    const xAxis = {whole: true, label: "training_iteration", range: [-maxX * 0.01, maxX * 1.02]};
     const ySize = 76;  // the same for all pictures, so that their axes are below each other
     const pieces = experiment.best === null ? [] : cadre.ancestrySpans(experiment, experiment.best);
     const winner = experiment.best === null ? null : experiment.trials.id[experiment.best];
@@ -112,8 +112,7 @@ cadre.sections.push({
       const grey = cadre.theme.css("--line-grey");
       const color = (segment) => colors.get(experiment.founder(segment)) ?? grey;
       const all = lanes.flatMap((trial) => experiment.segments[trial]).map((segment) => [segment, ...experiment.span(segment)]);
-      const made = pathLines(all, (segment) => ({color: color(segment), width: laneHeight > 14 ? 2 : 1.5, alpha: 0.55}));
-      // What a trial did after the checkpoint from which it was replaced is lost.
+      const made = pathLines(all, (segment) => ({color: color(segment), width: laneHeight > 14 ? 2 : 1.5, alpha: 0.75}));
       const isWinners = pathLines(pieces, (segment, at) => ({color: cadre.theme.winner(), width: laneHeight > 14 ? 5 : 3.5, alpha: 1}));
       const marks = pieces.filter(([segment]) => segment.exploit && laneOf.has(segment.parent?.trial)).map(([segment, from]) =>
         ({item: null, x: [from], y: [-laneOf.get(segment.parent.trial)], color: cadre.theme.winner(), width: laneHeight > 14 ? 5 : 4, points: true}));
@@ -195,7 +194,7 @@ cadre.scheduleChart = (column, at, {experiment, selection, group, xAxis, ySize, 
     "data-winner-values": pieces.map(([segment]) => cadre.cellExact(cellOf(segment))).join(" ")});
   const isLog = !isText && experiment.isLogarithmic(`config/${column.name}`, values);
   const chart = new cadre.Chart(host, {
-    label: `Schedule of ${cadre.line(column.name)}`, height: isText ? Math.max(120, texts.length * 26 + 60) : 160, selection, group, x: xAxis,
+    label: `Schedule of ${cadre.line(column.name)}`, height: isText ? Math.max(120, texts.length * 26 + 60) : 160, selection, group, x: {whole: true, range: xAxis.range},
     y: isText ? {size: ySize, range: [-0.6, texts.length - 0.4], splits: () => texts.map((_, i) => i), values: (u, splits) => splits.map((i) => texts[i]?.slice(0, 9) ?? "")} : {size: ySize, log: isLog, pad: 0.1},
     lines: () => {
       const grey = cadre.theme.css("--line-grey");

@@ -133,8 +133,8 @@ cadre.Parallel = class {
   place() {
     const count = this.axes.length;
     const least = 96, top = 42, bottom = 14, height = 330;
-    const width = Math.max(this.host.clientWidth, count * least);
-    this.layout = {width, height, top, bottom, x: (at) => (count === 1 ? width / 2 : 50 + ((width - 110) * at) / (count - 1)),
+    const width = Math.max(this.scroller.clientWidth, count * least);
+    this.layout = {width, height, top, bottom, x: (at) => (count === 1 ? width / 2 : 50 + ((width - 116) * at) / (count - 1)),
       y: (share) => height - bottom - share * (height - top - bottom)};
     this.box.style.width = `${width}px`;
     this.box.style.height = `${height}px`;
@@ -198,7 +198,7 @@ cadre.Parallel = class {
       if (groups.at(-1)?.color === color) groups.at(-1).trials.push(trial);
       else groups.push({color, trials: [trial]});
     }
-    for (const {color, trials} of groups) stroke(trials, color, many ? 0.4 : 0.8, many ? 1 : 1.4);
+    for (const {color, trials} of groups) stroke(trials, color, many ? (experiment.count > 3000 ? 0.15 : 0.4) : 0.8, many ? 1 : 1.4);
     if (experiment.best !== null && selection.includes(experiment.best)) stroke([experiment.best], cadre.theme.winner(), 1, 3);
     ctx.globalAlpha = 1;
     ctx.font = "11px system-ui, sans-serif";

@@ -31,7 +31,8 @@ cadre.textAxis = (experiment, key) => {
 
 cadre.sections.push({
   id: "scatter", title: "Parameters against the metric",
-  isThere: (experiment) => !experiment.isRun && experiment.count > 1 && experiment.parameters.length > 0 && experiment.metrics.length > 0,
+  isThere: (experiment) => !experiment.isRun && experiment.count > 1 && experiment.parameters.length > 0 &&
+    experiment.metrics.some((column) => experiment.isNumeric(column.name)),
   build(host, {experiment, selection}) {
     const keys = experiment.parameters.map((column) => `config/${column.name}`);
     const metrics = experiment.metrics.filter((column) => experiment.isNumeric(column.name)).map((column) => column.name);

@@ -20,7 +20,7 @@ cadre.parseSearch = (experiment, text) => {
     return " ";
   });
   for (const word of rest.toLowerCase().split(/\s+/).filter(Boolean)) {
-    tests.push((trial) => [experiment.trials.id[trial], experiment.trials.status[trial], experiment.trials.folder[trial],
+    tests.push((trial) => [experiment.trials.id[trial], experiment.trials.status[trial],
       ...experiment.parameters.map((column) => cadre.cellText(column.cells[trial]))].some((one) => String(one).toLowerCase().includes(word)));
   }
   return (trial) => tests.every((test) => test(trial));
@@ -49,7 +49,7 @@ cadre.sections.push({
     const hiddenAtFirst = new Set(["timestamp", "attempts", "failures", "results", ...(experiment.hasExploits() ? [] : ["exploits"])]);
     if (experiment.trials.failures.some((count) => count > 0)) hiddenAtFirst.delete("failures");
     const parameters = new Set(experiment.parameters.map((column) => column.name));
-    const isShown = new Map(all.map((column, at) => [column.key, !hiddenAtFirst.has(column.key) && !(column.kind === "metric" && parameters.has(column.key)) && (at < 12 || ["training_iteration", "time_total_s"].includes(column.key))]));
+    const isShown = new Map(all.map((column, at) => [column.key, !hiddenAtFirst.has(column.key) && !(column.kind === "metric" && parameters.has(column.key)) && (at < 12 || column.kind !== "metric" || ["training_iteration", "time_total_s"].includes(column.key))]));
     const state = {sort: experiment.metric && experiment.mode ? null : "id", isDown: false, search: ""};
     let trials = [];
     const head = cadre.element("tr"), body = cadre.element("tbody");

@@ -9,7 +9,7 @@ cadre.sections.push({
     const duration = Math.max(run.duration, 1e-3);
     const most = 2000;
     const percent = (seconds) => `${(100 * seconds) / duration}%`;
-    const picture = cadre.element("div", {class: "timeline"});
+    const picture = cadre.element("div", {class: "timeline-picture"});
     for (const lane of run.lanes) {
       // A span stands in the first row that is free when it begins.
       const ends = [];

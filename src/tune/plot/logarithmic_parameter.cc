@@ -1,17 +1,15 @@
 #include "tune/plot/logarithmic_parameter.h"
 
-#include <string>
-
 namespace cadre::tune {
 
 bool is_drawn_logarithmically(const Value& space, std::string_view path) {
   const std::size_t slash = path.find('/');
-  const Value* entry = space.is_dict() ? Config(space.dict()).find(path.substr(0, slash)) : nullptr;
+  const Value* entry = space.is_dict() ? find_entry(space.dict(), path.substr(0, slash)) : nullptr;
   if (entry == nullptr || !entry->is_dict()) return false;
-  const Config fields(entry->dict());
-  const std::string type = fields.get<std::string>("type", "");
-  if (slash == path.npos) return type == "loguniform" || type == "lograndint";
-  const Value* nested = fields.find("entries");
+  const Dict& fields = entry->dict();
+  const Value* type = find_entry(fields, "type");
+  if (slash == path.npos) return type != nullptr && (*type == Value("loguniform") || *type == Value("lograndint"));
+  const Value* nested = find_entry(fields, "entries");
   return nested != nullptr && is_drawn_logarithmically(*nested, path.substr(slash + 1));
 }
 
