@@ -35,6 +35,7 @@ libssl-dev|OpenSSL|3.0|header openssl/opensslv.h|OPENSSL_VERSION_MAJOR OPENSSL_V
 libgtest-dev|GoogleTest|1.12.1|package GTest||GTest_ROOT=<prefix>
 libgmock-dev|GoogleMock||header gmock/gmock.h||GTest_ROOT=<prefix>
 doxygen|Doxygen|1.9.4|program doxygen||PATH
+chromium|Chromium||program chromium||PATH
 dpkg-dev|the tools that make Debian packages||program dpkg-shlibdeps||PATH
 clang-format-19|clang-format|19|program clang-format-19||PATH
 clang-tidy-19|clang-tidy|19|program clang-tidy-19||PATH

@@ -22,7 +22,7 @@ inline constexpr std::size_t kMostTrials = 10'000;  // with cells and curves
 inline constexpr std::size_t kMostFailures = 200;   // with their last lines
 inline constexpr std::size_t kMostCheckpoints = 20'000;
 
-// What is only there of a training run.
+// The parts that only a training run has.
 struct RunParts {
   std::string status = {};  // "FINISHED", "RESTARTING", ...
   std::int64_t attempts = 0;

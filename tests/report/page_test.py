@@ -18,7 +18,7 @@ def values(page, column):
 
 
 def same(text, value):
-    """Whether a text of the page is a value of JSON."""
+    """Returns true if a text of the page is a value of JSON."""
     if value is None:
         return text == ""
     if isinstance(value, (int, float)) and not isinstance(value, bool):

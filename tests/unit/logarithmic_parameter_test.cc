@@ -9,10 +9,10 @@ namespace {
 
 TEST(LogarithmicParameter, IsOneThatTheSpaceDrawsSo) {
   const Space space{{"lr", loguniform(1e-4, 1)},
-                          {"width", lograndint(1, 100)},
-                          {"momentum", uniform(0, 1)},
-                          {"act", "relu"},
-                          {"optimizer", {{"decay", loguniform(1e-6, 1e-2)}, {"beta", uniform(0, 1)}}}};
+                    {"width", lograndint(1, 100)},
+                    {"momentum", uniform(0, 1)},
+                    {"act", "relu"},
+                    {"optimizer", {{"decay", loguniform(1e-6, 1e-2)}, {"beta", uniform(0, 1)}}}};
   const Value stored = stored_form(space);
   for (const char* path : {"lr", "width", "optimizer/decay"})
     EXPECT_TRUE(is_drawn_logarithmically(stored, path)) << path;

@@ -163,6 +163,20 @@ TEST(ReportDocument, SaysWhichCurvesAreThinnedOut) {
   EXPECT_THAT(kept, Contains(Value(77.0)));
 }
 
+TEST(ReportDocument, HasASampleOfMoreTrialsThanThePageCanShow) {
+  std::vector<Result> trials;
+  for (std::size_t i = 0; i < kMostTrials + 50; ++i) {
+    trials.push_back({.trial_id = std::to_string(i), .metrics = {{"score", static_cast<double>(i)}}});
+    trials.back().status = TrialStatus::terminated;
+  }
+  const Value made = document(ResultGrid("/somewhere", std::move(trials), minimize("score")));
+  EXPECT_EQ(at(made, "trials_in_all"), Value(kMostTrials + 50));
+  EXPECT_EQ(at(at(made, "trials_by_status"), "TERMINATED"), Value(kMostTrials + 50));
+  EXPECT_EQ(at(made, "best"), Value(0));
+  EXPECT_THAT(at(at(made, "trials"), "id").items(), SizeIs(kMostTrials));
+  EXPECT_THAT(at(at(made, "curves"), "trials").items(), SizeIs(kMostTrials));
+}
+
 TEST(ReportDocument, HasNoBestTrialWithoutADirectionOrAValue) {
   EXPECT_EQ(at(document(ResultGrid("/somewhere", {trial("00000", {0.5})}, Objective("score"))), "best"), Value());
   EXPECT_EQ(at(document(ResultGrid("/somewhere", {trial("00000", {std::nan("")})}, maximize("score"))), "best"),

@@ -40,8 +40,9 @@ cadre.Experiment = class {
 
   isNumeric(key) { return this.numbers(key).some((number) => !Number.isNaN(number)); }
 
-  // Returns true if an axis of the column should be logarithmic.
-  isLogarithmic(key, numbers = this.numbers(key)) {
+  // Returns true if an axis of the column should be logarithmic: its values are drawn so, or the highest is `many` times
+  // the lowest.
+  isLogarithmic(key, numbers = this.numbers(key), many = 1000) {
     const column = this.column(key);
     let low = Infinity, high = -Infinity;
     for (const number of numbers) {
@@ -50,7 +51,7 @@ cadre.Experiment = class {
       high = Math.max(high, number);
     }
     if (!(low > 0)) return false;
-    return column?.kind === "parameter" && high >= (column.logarithmic ? 3 : 1000) * low;
+    return column?.kind === "parameter" && high >= (column.logarithmic ? 3 : many) * low;
   }
 
   // Returns the trials from the best to the worst, those without a value at the end.

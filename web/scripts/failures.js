@@ -16,7 +16,7 @@ cadre.sections.push({
     if (all > items.length) host.append(cadre.element("p", {class: "note"}, `The first ${items.length} of ${cadre.count(all)} trials with failures are here.`));
     for (const [reason, group] of groups) {
       const ended = group.filter((item) => item.error).length;
-      host.append(cadre.element("details", {class: "failure", open: groups.size === 1, "data-trials": group.map((item) => item.id).join(" ")},
+      host.append(cadre.element("details", {class: "failure", open: groups.size === 1 && group.length <= 3, "data-trials": group.map((item) => item.id).join(" ")},
         cadre.element("summary", {}, cadre.element("strong", {}, experiment.isRun ? "" : `${cadre.plural(group.length, "trial")}${ended < group.length ? `, ${ended === 0 ? "all" : group.length - ended} of which went on` : ""}: `), cadre.userText(reason)),
         group.slice(0, 10).map((item) => cadre.element("div", {}, experiment.isRun ? null : cadre.element("h3", {}, `Trial ${item.id}, ${item.status}, ${cadre.plural(item.failures, "failure")}`),
           cadre.element("pre", {"data-trial": item.id, tabindex: "0"}, cadre.printable(item.last_lines ?? item.error ?? "")))),

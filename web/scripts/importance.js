@@ -1,4 +1,4 @@
-// Which parameters made good trials good.
+// Shows which parameters made good trials good.
 "use strict";
 
 cadre.sections.push({

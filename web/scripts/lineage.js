@@ -192,7 +192,7 @@ cadre.scheduleChart = (column, at, {experiment, selection, group, xAxis, ySize, 
   };
   const host = cadre.element("div", {class: "chart-host", "data-schedule": column.name,
     "data-winner-values": pieces.map(([segment]) => cadre.cellExact(cellOf(segment))).join(" ")});
-  const isLog = !isText && experiment.isLogarithmic(`config/${column.name}`, values);
+  const isLog = !isText && experiment.isLogarithmic(`config/${column.name}`, values, 50);
   const chart = new cadre.Chart(host, {
     label: `Schedule of ${cadre.line(column.name)}`, height: isText ? Math.max(120, texts.length * 26 + 60) : 160, selection, group, x: {whole: true, range: xAxis.range},
     y: isText ? {size: ySize, range: [-0.6, texts.length - 0.4], splits: () => texts.map((_, i) => i), values: (u, splits) => splits.map((i) => texts[i]?.slice(0, 9) ?? "")} : {size: ySize, log: isLog, pad: 0.1},

@@ -69,7 +69,8 @@ cadre.Parallel = class {
     let from = null;
     const share = (event) => {
       const box = strip.getBoundingClientRect();
-      return Math.max(0, Math.min(1, 1 - (event.clientY - box.top) / box.height));
+      const at = 1 - (event.clientY - box.top) / box.height;
+      return at < 0.02 ? 0 : at > 0.98 ? 1 : at;  // the ends are easy to meet
     };
     strip.addEventListener("pointerdown", (event) => {
       from = share(event);

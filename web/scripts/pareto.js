@@ -56,7 +56,7 @@ cadre.sections.push({
     };
     const axis = (side) => [
       cadre.choice(side === "x" ? "across" : "upwards", metrics.map((name) => [name, name]), state[side], (value) => { state[side] = value; update(); }),
-      cadre.choice(side === "x" ? "good" : "good", [["min", "low values"], ["max", "high values"]], state[`${side}Mode`], (value) => { state[`${side}Mode`] = value; update(); })];
+      cadre.choice("good", [["min", "low values"], ["max", "high values"]], state[`${side}Mode`], (value) => { state[`${side}Mode`] = value; update(); })];
     host.append(cadre.element("div", {class: "controls"}, axis("x"), axis("y")), caption, chart.host, list);
     selection.addEventListener("filter", () => chart.redraw());
     update();

@@ -1,4 +1,4 @@
-// What the user looks at: the trial under the pointer, and the trials that brushes have left. All pictures of an
+// The user's selection: the trial under the pointer, and the trials that brushes have left. All pictures of an
 // experiment share it.
 "use strict";
 

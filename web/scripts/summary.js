@@ -1,4 +1,4 @@
-// What the experiment is and how it went: key figures, the best trial, the options.
+// A summary of the experiment: key figures, the best trial, the options.
 "use strict";
 
 cadre.stateText = (document) => {
@@ -50,7 +50,7 @@ cadre.sections.push({
     const about = [["directory", cadre.element("span", {}, cadre.userText(document.path), " ", cadre.copyButton(document.path, "the directory"))]];
     if (document.trainable) about.push(["trainable", document.trainable]);
     columns.append(cadre.element("div", {}, cadre.element("h3", {}, "How it was made"),
-      cadre.pairs([...about, ...document.options.filter(([label]) => label !== "search space" || true)])));
+      cadre.pairs([...about, ...document.options])));
     host.append(columns);
     const notes = [];
     if (document.trials_in_all > experiment.count)

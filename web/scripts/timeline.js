@@ -1,4 +1,4 @@
-// What a training run did when: its worker groups, uploads and validations.
+// The timeline of a training run: its worker groups, uploads and validations.
 "use strict";
 
 cadre.sections.push({
