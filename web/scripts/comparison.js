@@ -109,12 +109,13 @@ cadre.comparisonCurves = (host, experiments, open) => {
     chart.zoom = null;
     chart.update();
     const frame = chart.extentOf.call({options: {x: {}, y: {log: state.logY}}}, readable.flatMap(linesOf));
-    for (const one of small) {
+    small.forEach((one, at) => {
+      one.host.parentElement.hidden = linesOf(readable[at]).length === 0;  // it has no such metric
       one.options.x = {...chart.options.x, range: frame.x};
       one.options.y = {log: state.logY, range: frame.y};
       one.zoom = null;
       one.update();
-    }
+    });
   };
   const mode = cadre.choice("good", [["max", "high values"], ["min", "low values"]], state.mode, (value) => { state.mode = value; update(); });
   host.append(cadre.element("div", {class: "controls"},
