@@ -61,7 +61,7 @@ void search(const Config& config) {
 void oscillate(const Config& config) {
   const auto steps = config.get<std::int64_t>("steps");
   for (std::int64_t step = 1; step <= steps; ++step)
-    tune::report({{"value", step == 70'001 ? 100.0 : std::sin(static_cast<double>(step) / 5000)}});
+    tune::report({{"value", step == 70'012 ? 100.0 : std::sin(static_cast<double>(step) / 5000)}});
 }
 
 void speak(const Config&) {
