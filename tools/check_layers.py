@@ -40,6 +40,7 @@ LIBRARIES = [
     ("Arrow", re.compile(r"^(arrow|parquet)/"),
      ["src/data/", "src/object_storage/", "python/src/data/", "tests/data/", "tests/fuzz/data_", "benchmarks/torch_batch_inference.cc"]),
     ("libjpeg and libpng", re.compile(r"^(jpeglib|jerror|png)\.h$"), ["src/data/", "tests/support/image_file.h"]),
+    ("toml++", re.compile(r"^toml\+\+/"), ["src/cli/"]),
     ("nanobind", re.compile(r"^(nanobind/|Python\.h$)"), ["python/src/"]),
     ("SQLite", re.compile(r"^sqlite3\.h$"), ["src/store/"]),
     ("OpenSSL", re.compile(r"^openssl/"), ["src/tls/", "src/object_storage/"]),

@@ -25,6 +25,7 @@ libfmt-dev|{fmt}|9.1.0|package fmt||fmt_ROOT=<prefix>
 rapidjson-dev|RapidJSON|1.1.0|header rapidjson/rapidjson.h|RAPIDJSON_MAJOR_VERSION RAPIDJSON_MINOR_VERSION RAPIDJSON_PATCH_VERSION|CMAKE_PREFIX_PATH=<prefix>
 zlib1g-dev|zlib|1.2.13|header zlib.h|ZLIB_VERSION|ZLIB_ROOT=<prefix>
 libcli11-dev|CLI11|2.1.2|package CLI11||CLI11_ROOT=<prefix>
+libtomlplusplus-dev|toml++|3.3.0|header toml++/impl/version.h|TOML_LIB_MAJOR TOML_LIB_MINOR TOML_LIB_PATCH|CMAKE_PREFIX_PATH=<prefix>
 libxxhash-dev|xxHash|0.8.1|header xxhash.h|XXH_VERSION_MAJOR XXH_VERSION_MINOR XXH_VERSION_RELEASE|CMAKE_PREFIX_PATH=<prefix>
 libeigen3-dev|Eigen|3.4.0|header eigen3/Eigen/src/Core/util/Macros.h|EIGEN_WORLD_VERSION EIGEN_MAJOR_VERSION EIGEN_MINOR_VERSION|CMAKE_PREFIX_PATH=<prefix>
 libnlopt-dev|NLopt||header nlopt.h||CMAKE_PREFIX_PATH=<prefix>

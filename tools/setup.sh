@@ -25,7 +25,7 @@ readonly python=".venv/bin/python"
 
 packages=(
   clang-19 ccache cmake ninja-build make ca-certificates python3 python3-dev python3-venv
-  capnproto libcapnp-dev libsqlite3-dev libfmt-dev rapidjson-dev zlib1g-dev libcli11-dev libxxhash-dev
+  capnproto libcapnp-dev libsqlite3-dev libfmt-dev rapidjson-dev zlib1g-dev libcli11-dev libtomlplusplus-dev libxxhash-dev
   libcurl4-openssl-dev libssl-dev libeigen3-dev libnlopt-dev libjpeg-dev libpng-dev
   libgtest-dev libgmock-dev
 )

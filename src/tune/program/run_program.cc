@@ -60,6 +60,8 @@ constexpr auto kTimeUntilHeld = std::chrono::seconds(1);
 class Hold {
  public:
   explicit Hold(Child& child) : child_(child), thread_([this] { watch(); }) {}
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
   ~Hold() {
     {
       const std::lock_guard lock(mutex_);
@@ -104,6 +106,22 @@ class Hold {
   bool is_held_ = false;
   bool is_ending_ = false;
   std::thread thread_;
+};
+
+// Holds a program as long as it exists; none for nullptr.
+class Holding {
+ public:
+  explicit Holding(Hold* hold) : hold_(hold) {
+    if (hold_ != nullptr) hold_->begin();
+  }
+  Holding(const Holding&) = delete;
+  Holding& operator=(const Holding&) = delete;
+  ~Holding() {
+    if (hold_ != nullptr) hold_->end();
+  }
+
+ private:
+  Hold* hold_;
 };
 
 // Adds what can be read without waiting, as long as `bytes` holds no more than kMostAtATime. Closes the descriptor at
@@ -183,7 +201,7 @@ class ProgramRun {
   void take_output_line(const std::string& line);
   void take_rows(bool is_complete);
   void report(const Metrics& metrics, ReportLine::Kind kind);
-  void report_held(const Metrics& metrics);
+  Hold* hold();
   std::optional<fs::path> take_saved(ReportLine::Kind kind);
   void save_into(const fs::path& directory, ReportLine::Kind kind);
   void wait_until_saved();
@@ -305,27 +323,21 @@ void ProgramRun::take_rows(bool is_complete) {
 void ProgramRun::report(const Metrics& metrics, ReportLine::Kind kind) {
   const std::string& objective = session_.assignment().metric;
   has_reported_ = has_reported_ || objective.empty() || metrics.find(objective) != nullptr;
+  const Holding holding(kind == ReportLine::Kind::tell ? hold() : nullptr);
   if (const std::optional<fs::path> saved = take_saved(kind)) {
     CheckpointDirectory directory = session_.make_checkpoint_directory();
     move_directory(*saved, directory.path());
     session_.report(metrics, Checkpoint::from_directory(std::move(directory)));
   } else if (kind == ReportLine::Kind::offer || program_.checkpoint_signal) {
     session_.report(metrics, CheckpointWriter([&](const fs::path& path) { save_into(path, kind); }));
-  } else if (kind == ReportLine::Kind::tell) {
-    report_held(metrics);
   } else {
     session_.report(metrics);
   }
 }
 
-void ProgramRun::report_held(const Metrics& metrics) {
+Hold* ProgramRun::hold() {
   if (!hold_) hold_ = std::make_unique<Hold>(*child_);
-  struct Waiting {
-    explicit Waiting(Hold& hold) : hold_(hold) { hold_.begin(); }
-    ~Waiting() { hold_.end(); }
-    Hold& hold_;
-  } waiting(*hold_);
-  session_.report(metrics);
+  return hold_.get();
 }
 
 // A program that waits for answers says when a checkpoint is complete. Of the others, one is complete when it is there.
@@ -342,8 +354,10 @@ void ProgramRun::save_into(const fs::path& directory, ReportLine::Kind kind) {
     answer(answer::checkpoint);
     wait_until_saved();
   } else {
+    hold()->end();
     child_->send(*signal_of(*program_.checkpoint_signal));
     wait_for_directory();
+    hold()->begin();
   }
   move_directory(take_saved(kind).value_or(variables_.checkpoint_out()), directory);
 }
