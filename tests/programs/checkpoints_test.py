@@ -91,7 +91,7 @@ class CheckpointsTest(TuneTest):
             import os
             os.mkdir("own")
             open("own/state", "w").write("mine")
-            os.write(3, b'saved own\\\\n{"loss": 1}\\\\n')
+            os.write(3, b'saved own\\n{"loss": 1}\\n')
         """))
         [state] = self.directory().glob("checkpoint_*/state")
         self.assertEqual(state.read_text(), "mine")
@@ -99,14 +99,14 @@ class CheckpointsTest(TuneTest):
 
     def test_a_program_that_does_not_save_when_it_is_asked_fails_its_trial(self):
         for answer, message in {
-            'b\'{"loss": 2}\\\\n\'': "it must fill CADRE_CHECKPOINT_OUT and write \"saved\"",
+            'b\'{"loss": 2}\\n\'': "it must fill CADRE_CHECKPOINT_OUT and write \"saved\"",
             'b""': "ended with exit code 0 instead of writing the checkpoint that it was asked for",
         }.items():
             with self.subTest(answer=answer):
                 self.write("tune.toml", "name = 'test'\nstorage_path = '.'")
                 self.tune("tune.toml", "--", *self.python(f"""
                     import os
-                    os.write(3, b'offer {{"loss": 1}}\\\\n')
+                    os.write(3, b'offer {{"loss": 1}}\\n')
                     os.read(3, 100)
                     os.write(3, {answer})
                 """), code=1)
