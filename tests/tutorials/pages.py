@@ -29,7 +29,7 @@ EXCERPTS = {
     "validation": ("async_validation",),
     "real_training": ("resnet_fashion",),
 }
-LANGUAGES = ("cpp", "cpp-before", "diff", "sh", "cmake", "json", "text", "python")
+LANGUAGES = ("cpp", "cpp-before", "diff", "sh", "cmake", "json", "toml", "text", "python")
 
 BLOCK = re.compile(r"(?:^<!-- frame: ([^\n]*?) -->\n)?^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -4,6 +4,7 @@ import ast
 import json
 import pathlib
 import re
+import tomllib
 import unittest
 
 import pages
@@ -13,7 +14,7 @@ LOOKS_LIKE_CPP = re.compile(r"(?:;|\{\{?)$|^\s*(?:#include|\.\w+ = |using namesp
                             re.MULTILINE)
 
 
-PARSERS = {"python": ast.parse, "json": json.loads}
+PARSERS = {"python": ast.parse, "json": json.loads, "toml": tomllib.loads}
 BLOCKS = [block for page in pages.paths() for block in pages.blocks_of(page)]
 
 
