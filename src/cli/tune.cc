@@ -160,6 +160,7 @@ void check(const TuneFile& file, const tune::Trainable& trainable) {
 tune::RestoreOptions restore_options(const Options& options) {
   return {.resume_errored = options.resume_errored,
           .restart_errored = options.restart_errored,
+          .run_program = true,
           .callbacks = {std::make_shared<MetricWatch>()}};
 }
 

@@ -120,6 +120,11 @@ Tuner Tuner::restore(const fs::path& directory, const RestoreOptions& restore) {
   const fs::path plain = control::find(directory, restore.publish_config, store::experiment_tenant, notes);
   Description stored = stored_description(plain);
   check_registered(stored.trainable, plain);
+  if (stored.trainable.program.is_set() && !restore.run_program)
+    throw InvalidArgument(fmt::format(
+        "the experiment in {} runs the program {}, which is executed only if RestoreOptions::run_program is "
+        "set; or continue it with cadre tune --restore",
+        plain.string(), stored.trainable.program.command.front()));
   HostFunction& function = stored.trainable.host_function;
   if (restore.host_function.is_set() && !function.is_set())
     throw InvalidArgument(

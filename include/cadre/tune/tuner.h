@@ -146,6 +146,9 @@ struct RestoreOptions {
   /// If set, replaces the trainable's code until fit() returns, for a program of a host (cadre/host.h) that has changed
   /// its function; a later restore begins with the first one again. Default: the experiment's own.
   HostFunction host_function = {};
+  /// If true, an experiment of a Program (cadre/tune/program.h) is continued, which executes the program that its
+  /// directory names; otherwise that is an error, because whoever wrote the directory would choose what is executed.
+  bool run_program = false;
   Callbacks callbacks = {};           ///< continue with their saved states; in addition to those of a given RunConfig
   PublishConfig publish_config = {};  ///< for a published experiment
 };
@@ -170,7 +173,7 @@ class Tuner {
   /// Returns a Tuner that continues the interrupted experiment in `directory`: the same trials with their configs,
   /// results, checkpoints and population. Trials that had not ended run again from their latest checkpoint. All state
   /// comes from the directory, which may have been moved or renamed; the trainable is found by its name among those of
-  /// this program. Throws NotFound if there is no experiment, StorageError if it is damaged or being run,
+  /// this program, or is a program of its own (RestoreOptions::run_program). Throws NotFound if there is no experiment, StorageError if it is damaged or being run,
   /// InvalidArgument if this program has no such trainable or `restore` contradicts itself.
   ///
   /// `directory` may be the URI of a published experiment ("s3://bucket/folder/name"), or its working directory. Given
