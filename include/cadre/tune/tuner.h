@@ -173,8 +173,9 @@ class Tuner {
   /// Returns a Tuner that continues the interrupted experiment in `directory`: the same trials with their configs,
   /// results, checkpoints and population. Trials that had not ended run again from their latest checkpoint. All state
   /// comes from the directory, which may have been moved or renamed; the trainable is found by its name among those of
-  /// this program, or is a program of its own (RestoreOptions::run_program). Throws NotFound if there is no experiment, StorageError if it is damaged or being run,
-  /// InvalidArgument if this program has no such trainable or `restore` contradicts itself.
+  /// this program, or is a program of its own (RestoreOptions::run_program). Throws NotFound if there is no experiment,
+  /// StorageError if it is damaged or being run, InvalidArgument if this program has no such trainable or `restore`
+  /// contradicts itself.
   ///
   /// `directory` may be the URI of a published experiment ("s3://bucket/folder/name"), or its working directory. Given
   /// a URI, the experiment continues in the working directory if that exists and has everything that is published, and
