@@ -1,4 +1,4 @@
-"""The programs of the wheel: cadre, and cadre-config for builds in C++."""
+"""The programs of the wheel: cadre, cadre-report for shell scripts that it runs, and cadre-config for builds in C++."""
 
 import os
 import sys
@@ -6,10 +6,18 @@ import sys
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
+def _become(name):
+    os.execv(os.path.join(_FOLDER, "bin", name), [name, *sys.argv[1:]])
+
+
 def cadre():
     """Becomes the program cadre."""
-    program = os.path.join(_FOLDER, "bin", "cadre")
-    os.execv(program, ["cadre", *sys.argv[1:]])
+    _become("cadre")
+
+
+def cadre_report():
+    """Becomes the program cadre-report."""
+    _become("cadre-report")
 
 
 def cadre_config():

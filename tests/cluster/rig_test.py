@@ -125,8 +125,10 @@ class KilledDaemonsTest(unittest.TestCase):
     def test_a_step_daemon_is_killed_on_one_node(self):
         with self.cluster.start("ctl", ["srun", "--nodes=2", "sleep", "600"], stderr=subprocess.DEVNULL):
             rig.wait_until(lambda: len(self.cluster.processes("sleep")) >= 4, "two tasks run")  # and the two nodes
-            self.assertGreaterEqual(self.cluster.kill("slurmstepd", "n1"), 1)
-            self.assertGreaterEqual(len(self.cluster.processes("slurmstepd", "n2")), 1)
+            daemons = self.cluster.processes("slurmstepd")
+            there = self.cluster.processes("slurmstepd", "n1")
+            self.assertTrue(set(there) < set(daemons))  # Slurm ends that of the other node, too, some time later
+            self.assertEqual(self.cluster.kill("slurmstepd", "n1"), len(there))
             self.cluster.run("ctl", ["scancel", "--user=root"])
 
 

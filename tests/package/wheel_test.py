@@ -59,6 +59,15 @@ class WheelTest(InstallationTest):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--prefix", done.stderr)
 
+    def test_a_shell_script_is_tuned(self):
+        script = self.directory / "climb.sh"
+        script.write_text('for step in 1 2 3; do cadre-report height=$(($1 * step)) || exit 0; done\n', encoding="utf-8")
+        file = self.directory / "climb.toml"
+        file.write_text('metric = "height"\nmode = "max"\nname = "climb"\n[space]\nx = "grid_search(1, 2)"\n', encoding="utf-8")
+        path = f"{self.program('cadre').parent}:{os.environ['PATH']}"
+        run(self.program("cadre"), "tune", file, "--", "sh", script, "{x}", cwd=self.directory, env=os.environ | {"PATH": path})
+        self.assertEqual(run(self.program("cadre"), "best", self.directory / "results" / "climb").count('"height":6'), 1)
+
     def test_datasets_are_there_where_pyarrow_of_the_right_version_is(self):
         without = subprocess.run([self.program("python"), "-c", "from cadre import data"], capture_output=True, text=True,
                                  check=False)
