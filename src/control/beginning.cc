@@ -20,7 +20,10 @@ namespace {
 StoredOptions options_in(const fs::path& directory) {
   const std::string source = "the options in " + (directory / store::ExperimentStore::kFileName).string();
   const store::ExperimentReader reader(directory, store::ExperimentReader::Check::rows);
-  return {base::parse_json(reader.info().options, source), source};
+  const store::ExperimentInfo info = reader.info();
+  return {.options = base::parse_json(info.options, source),
+          .first_options = info.first_options.empty() ? Value() : base::parse_json(info.first_options, source),
+          .source = source};
 }
 
 // Returns true also if the store is damaged: restore() describes that.

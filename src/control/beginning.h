@@ -32,9 +32,10 @@ bool can_restore(const std::filesystem::path& directory, const PublishConfig& co
 // working directory. Adds messages for the user. Throws NotFound if there is none, and StorageError.
 std::filesystem::path find(const std::filesystem::path& directory, const PublishConfig& config,
                            const store::Tenant& tenant, std::vector<std::string>& notes);
-// The options that an existing one was begun with, and their name in messages.
+// The options of an existing one, those that it was begun with, and their name in messages.
 struct StoredOptions {
   Value options = {};
+  Value first_options = {};  // null: the same
   std::string source = {};
 };
 // Reads them while no controller writes the store. A controller checks the whole store before it writes.

@@ -294,6 +294,10 @@ void ExperimentStore::put_callback_states(std::string_view states) {
   in_transaction([&](Statements&) { write_fact("callbacks", std::string(states)); });
 }
 
+void ExperimentStore::put_present_options(std::string_view options) {
+  in_transaction([&](Statements&) { write_fact("present_options", std::string(options)); });
+}
+
 std::string ExperimentStore::callback_states() const {
   const auto states = RowReader<MetaRow>(*database_, "WHERE key = 'callbacks'").first();
   return states ? states->value : "";

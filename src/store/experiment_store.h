@@ -85,7 +85,8 @@ class ExperimentStore {
   void remove_snapshot();              // with its ended trials
   void put(const EndedTrialRow& row);  // adds or replaces
   void remove_ended_trial(std::int64_t trial);
-  void put_callback_states(std::string_view states);  // replaces the previous states
+  void put_callback_states(std::string_view states);   // replaces the previous states
+  void put_present_options(std::string_view options);  // replaces those before, but for ExperimentInfo::first_options
 
   // Commits the transaction, if there is one. The first row of a transaction throws StorageError if another writer has
   // begun to write since.

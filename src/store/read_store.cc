@@ -116,7 +116,10 @@ std::int64_t read_number(const Database& database, const char* sql) {
 }
 
 ExperimentInfo info_of(const std::map<std::string, std::string>& meta) {
-  return {meta.at("name"), meta.at("trainable"), meta.at("options")};
+  const auto present = meta.find("present_options");
+  const std::string& first = meta.at("options");
+  if (present == meta.end()) return {meta.at("name"), meta.at("trainable"), first};
+  return {meta.at("name"), meta.at("trainable"), present->second, first};
 }
 
 void visit_rows(const Database& database, const RowVisitor& visitor, std::int64_t after_sequence) {

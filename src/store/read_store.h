@@ -22,7 +22,8 @@ inline constexpr const char* kStoreFileName = "experiment.db";
 struct ExperimentInfo {
   std::string name = {};
   std::string trainable = {};
-  std::string options = {};  // JSON
+  std::string options = {};        // JSON
+  std::string first_options = {};  // those that it was begun with; empty: the same
 };
 
 struct RowVisitor {

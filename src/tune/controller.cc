@@ -99,7 +99,8 @@ Controller::Controller(Setting setting, Experiment& experiment, RunningTime& run
 
 void Controller::recover() {
   Recovered recovered =
-      tune::recover(store_, snapshots_, {experiment_, files_, running_time_}, work_place(), setting_.allow_divergence);
+      tune::recover(store_, snapshots_, {experiment_, files_, running_time_}, work_place(),
+                    {.allow_divergence = setting_.allow_divergence, .extends = setting_.extension.is_set()});
   continue_from(recovered);
   callbacks_.load_state(store_.callback_states());
   lost_checkpoints_ = std::move(recovered.lost_checkpoints);
@@ -116,7 +117,8 @@ std::vector<Event> Controller::begin() {
                             .errored = setting_.errored,
                             .lost_checkpoints = lost_checkpoints_,
                             .running_time_s = before,
-                            .nodes = resources::node_list(engine_.nodes())}};
+                            .nodes = resources::node_list(engine_.nodes()),
+                            .extension = setting_.extension}};
 }
 
 void Controller::translate(engine::Event event, std::vector<Event>& events) {
@@ -180,6 +182,8 @@ void Controller::all_handled() {
 
 void Controller::write_facts() {
   if (callback_states_) store_.put_callback_states(*callback_states_);
+  // In the transaction of the first turn, with the event that has the extension.
+  if (setting_.description) store_.put_present_options(base::to_json(*setting_.description));
 }
 
 std::int64_t Controller::record(const Step& step) { return tune::record(store_, step.event, step.time, step.repeated); }
@@ -240,6 +244,7 @@ void Controller::perform(const Action& action) {
 }
 
 void Controller::turn_ends(const std::vector<Step>& turn) {
+  setting_.description.reset();
   for (const Step& step : turn) {
     if (const auto* ended = std::get_if<WorkerEnded>(&step.event)) {
       console_.worker_ended(ended->trial);

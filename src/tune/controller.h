@@ -37,6 +37,8 @@ class Controller final : public control::Turns<Experiment> {
     TunerOptions options = {};
     ControllerStarted::Errored errored = ControllerStarted::Errored::leave;
     bool allow_divergence = false;                         // on a restore
+    Extension extension = {};                              // on a restore
+    std::optional<Dict> description = {};                  // of trainable and options, if there is an extension
     std::optional<publish::Publication> publication = {};  // empty: nothing is published
   };
 

@@ -26,6 +26,7 @@ enum class DecisionKind {
   kill,       // the worker is killed
   lose,       // the checkpoint that the trial would have continued from is lost
   resume_errored,  // the failed trial runs again
+  extend,          // the trial that its stop criteria had ended goes on under others
   stop_function,   // a stopper whose answers are recorded, such as a stop function, ends the trial, or throws
   stop_all,        // a stopper ends all trials after a result or the end of the trial
 };
@@ -55,6 +56,7 @@ constexpr bool stops_worker(DecisionKind kind) {
     case DecisionKind::retry:
     case DecisionKind::lose:
     case DecisionKind::resume_errored:
+    case DecisionKind::extend:
     case DecisionKind::stop_function:
     case DecisionKind::stop_all:
       return false;

@@ -204,6 +204,19 @@ void read_stored(Stop& stop, const cadre::Stored& stored) {
   stop.stoppers = std::move(read.stoppers);
 }
 
+// ---- Extensions
+
+// Has only the members that are set.
+Value stored_form(const Extension& extension) {
+  Dict stored;
+  cadre::detail::for_each_stored_member(extension, [&](std::string_view name, const auto& member) {
+    if (member) stored.emplace_back(name, cadre::to_stored(*member));
+  });
+  return stored;
+}
+
+void read_stored(Extension& extension, const cadre::Stored& stored) { cadre::from_stored(extension, stored, {}); }
+
 // ---- The whole
 
 Dict describe(const Trainable& trainable, const TunerOptions& options) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cadre/resources.h"
+#include "cadre/tune/extension.h"
 #include "channel/message.h"
 #include "engine/engine.h"
 #include "resources/cluster.h"
@@ -45,6 +46,7 @@ struct ControllerStarted {
   std::vector<checkpoint::CheckpointId> lost_checkpoints = {};  // missing or damaged
   double running_time_s = 0;                                    // of earlier sessions, without the time between them
   resources::NodeList nodes = {};                               // those of a cluster
+  Extension extension = {};                                     // options that are others from here on
 };
 using engine::NodeDraining;
 using engine::NodeJoined;

@@ -16,7 +16,9 @@
 #include "checkpoint/checkpoint_files.h"
 #include "tune/experiment_directory.h"
 #include "tune/options/check_search_space.h"
+#include "tune/options/extend.h"
 #include "tune/result_keys.h"
+#include "tune/stoppers/threshold_stopper.h"
 #include "tune/trial_places.h"
 
 namespace cadre::tune {
@@ -36,6 +38,22 @@ Failure ran_too_long(Seconds limit) {
   return {fmt::format("the trial has run for its limit of {:g} s", limit.count()), false};
 }
 
+std::unique_ptr<Searcher> new_searcher(const TunerOptions& options) {
+  const TuneConfig& tune = options.tune_config;
+  return tune.searcher.make({.seed = tune.seed,
+                             .space = options.param_space,
+                             .metric = {tune.metric.name, tune.mode},
+                             .num_samples = tune.num_samples});
+}
+
+std::unique_ptr<Scheduler> new_scheduler(const TunerOptions& options) {
+  return options.tune_config.scheduler.make({.seed = options.tune_config.seed});
+}
+
+StopperSet new_stoppers(const TunerOptions& options) {
+  return {options.run_config.stop, {.seed = options.tune_config.seed, .space = options.param_space}};
+}
+
 // Counts a failure of the trial's present worker. Returns true if the trial is to be tried again.
 bool count_failure(Trial& trial, const FailureConfig& config) {
   ++trial.futile_attempts;
@@ -51,16 +69,13 @@ bool count_failure(Trial& trial, const FailureConfig& config) {
 
 Experiment::Experiment(Trainable trainable, TunerOptions options)
     : trainable_(std::move(trainable)),
-      options_(std::move(options)),
+      first_options_(std::move(options)),
+      options_(first_options_),
       variants_(options_.param_space, options_.tune_config),
       needs_(trainable_),
-      searcher_(
-          options_.tune_config.searcher.make({.seed = options_.tune_config.seed,
-                                              .space = options_.param_space,
-                                              .metric = {options_.tune_config.metric.name, options_.tune_config.mode},
-                                              .num_samples = options_.tune_config.num_samples})),
-      scheduler_(options_.tune_config.scheduler.make({.seed = options_.tune_config.seed})),
-      stoppers_(options_.run_config.stop, {.seed = options_.tune_config.seed, .space = options_.param_space}),
+      searcher_(new_searcher(options_)),
+      scheduler_(new_scheduler(options_)),
+      stoppers_(new_stoppers(options_)),
       checkpoints_(options_.run_config.checkpoint_config) {}
 
 void Experiment::handle(const Event& event, Actions& actions, const RecordedAnswers* recorded) {
@@ -109,7 +124,7 @@ bool Experiment::is_repeated(const ResultReported& event) const {
 
 std::int64_t Experiment::trials_to_come() const {
   if (state_.phase != Phase::running || searcher_.is_finished()) return 0;
-  return variants_.size() - static_cast<std::int64_t>(trials_.size());
+  return std::max<std::int64_t>(0, variants_.size() - std::ssize(trials_));
 }
 
 std::int64_t Experiment::contenders() const {
@@ -162,6 +177,7 @@ void Experiment::on(const ControllerStarted& event) {
     if (trial.ended()) actions_->push_back(state_of(trial));  // stored before, while its worker still existed
   }
   for (const checkpoint::CheckpointId checkpoint : event.lost_checkpoints) drop_lost(checkpoint);
+  if (event.extension.is_set()) extend(event.extension);
   for (Trial& trial : trials_) {
     if (trial.status == TrialStatus::error && event.errored != ControllerStarted::Errored::leave)
       resume_errored(trial, event.errored == ControllerStarted::Errored::restart);
@@ -181,6 +197,84 @@ void Experiment::on(const ControllerStarted& event) {
     actions_->push_back(StartTimer{{Timer::Kind::budget, 0, 0}, left});
   }
   if (is_restored) say_if_only_failures_are_left();
+}
+
+// Goes on with other options: makes anew what is made from them, and continues trials that only the former stop
+// criteria had ended.
+void Experiment::extend(const Extension& extension) {
+  const std::int64_t samples = samples_made();
+  tune::extend(options_, extension);
+  state_.extension = extension_between(first_options_, options_);
+  if (extension.param_space) state_.variants = {.trial = std::ssize(trials_), .sample = samples};
+  variants_ = VariantGenerator(options_.param_space, options_.tune_config, state_.variants);
+  if (extension.stop) stoppers_ = new_stoppers(options_);
+  if (extension.stop || extension.time_budget) {
+    if (state_.phase == Phase::stopping) state_.phase = Phase::running;
+  } else if (state_.phase == Phase::stopping) {
+    actions_->push_back(
+        Say{"Warning: all trials were stopped, and an extension without `stop` and `time_budget` makes none go on"});
+  }
+  std::vector<TrialIndex> continued;
+  for (const Trial& trial : trials_) {
+    if (is_extended(trial, extension)) continued.push_back(trial.index);
+  }
+  for (const TrialIndex index : continued) {
+    Trial& trial = trials_[index];
+    record(DecisionKind::extend, trial);
+    trial.ended_by = EndedBy::itself;
+    live_.insert(index);
+    if (trial.attempt == 0) {
+      begin_waiting(trial, TrialStatus::pending);
+      actions_->push_back(state_of(trial));
+    } else {
+      trial.status = TrialStatus::running;  // as before its end
+    }
+    if (!extension.scheduler) scheduler_->on_trial_add(view_of(trial));
+  }
+  // What a searcher has learned from the end of a trial that goes on cannot be taken back.
+  if (extension.searcher || extension.param_space || !continued.empty()) make_searcher();
+  if (extension.scheduler) make_scheduler();
+  actions_->push_back(Say{fmt::format("The experiment goes on with other options: {}{}", to_json(to_stored(extension)),
+                                      continued.empty() ? ""
+                                                        : fmt::format("; {} {} that had ended {}", continued.size(),
+                                                                      continued.size() == 1 ? "trial" : "trials",
+                                                                      continued.size() == 1 ? "goes on" : "go on"))});
+}
+
+// Makes an experiment without trials as it is after extensions.
+void Experiment::restore_options(const Extension& extension, VariantBegin variants) {
+  if (!extension.is_set()) return;
+  tune::extend(options_, extension);
+  variants_ = VariantGenerator(options_.param_space, options_.tune_config, variants);
+  searcher_ = AskedSearcher(new_searcher(options_));
+  scheduler_ = new_scheduler(options_);
+  stoppers_ = new_stoppers(options_);
+}
+
+// Returns true if the trial ended only because of stop criteria that the extension replaces.
+bool Experiment::is_extended(const Trial& trial, const Extension& extension) const {
+  if (trial.status != TrialStatus::terminated || trial.ended_by == EndedBy::itself) return false;
+  if (trial.ended_by == EndedBy::its_stop && !extension.stop) return false;
+  if (!extension.stop && !extension.time_budget) return false;
+  return !reaches(trial.last_result, options_.run_config.stop.thresholds);
+}
+
+// Makes a searcher that is told of all trials, as when an experiment is restored.
+void Experiment::make_searcher() {
+  searcher_ = AskedSearcher(new_searcher(options_));
+  for (const Trial& trial : trials_) searcher_.on_trial_add(trial.index, trial.config_at_first());
+  for (const Trial& trial : trials_) {
+    if (trial.ended()) searcher_.on_trial_end(trial.index, trial.status, trial.last_result);
+  }
+}
+
+// Makes a scheduler to which all trials are new.
+void Experiment::make_scheduler() {
+  scheduler_ = new_scheduler(options_);
+  for (const Trial& trial : trials_) scheduler_->on_trial_add(view_of(trial));
+  for (const Trial& trial : trials_) {
+    if (trial.ended()) follow(scheduler_->on_trial_end(view_of(trial), *this));
+  }
 }
 
 // A restore that returns at once without a message would look as if it had done its work.
@@ -267,7 +361,7 @@ void Experiment::on(const ResultReported& event) {
   trial->offers_checkpoint = report.offers_checkpoint && report.checkpoint.empty();
   if (repeated) {  // it was logged and counted the first time
     if (is_saved_result(event)) return on_saved(*trial);
-    return state_.phase == Phase::stopping ? end(*trial, TrialStatus::terminated) : resume(*trial);
+    return state_.phase == Phase::stopping ? end_by_stop(*trial) : resume(*trial);
   }
   trial->after_save.reset();
   trial->futile_attempts = 0;
@@ -303,7 +397,7 @@ void Experiment::on(const WorkerDeclined& event) {
   if (trial == nullptr) return;
   if (!runs_user_code(trial->worker)) return on_last_word(*trial, std::nullopt);
   worker_is_done(*trial);
-  if (state_.phase == Phase::stopping) return end(*trial, TrialStatus::terminated);
+  if (state_.phase == Phase::stopping) return end_by_stop(*trial);
   make_pending(*trial);
 }
 
@@ -335,7 +429,7 @@ void Experiment::on(const TimerFired& event) {
   if (timer.kind == Timer::Kind::stopping) {
     if (runs_user_code(trial.worker)) {
       kill(trial, std::nullopt);
-      return state_.phase == Phase::stopping ? end(trial, TrialStatus::terminated) : set_aside(trial);
+      return state_.phase == Phase::stopping ? end_by_stop(trial) : set_aside(trial);
     }
     return kill(trial, std::nullopt);
   }
@@ -405,10 +499,12 @@ void Experiment::on(const NodeLeft& event) {
   state_.resources = cluster_.total();
 }
 
-std::vector<checkpoint::CheckpointId> Experiment::needed_checkpoints() const {
+std::vector<checkpoint::CheckpointId> Experiment::needed_checkpoints(bool of_extended) const {
   std::vector<checkpoint::CheckpointId> needed;
   for (const Trial& trial : trials_) {
-    if (trial.status != TrialStatus::terminated && trial.latest_checkpoint) needed.push_back(*trial.latest_checkpoint);
+    const bool may_go_on =
+        trial.status != TrialStatus::terminated || (of_extended && trial.ended_by != EndedBy::itself);
+    if (may_go_on && trial.latest_checkpoint) needed.push_back(*trial.latest_checkpoint);
   }
   return needed;
 }
@@ -450,8 +546,12 @@ Decision Experiment::decide(Trial& trial, const Metrics& metrics) {
     return {.kind = Decision::Kind::fail, .reason = fmt::format("the stop function failed: {}", error.what())};
   }
   ask_to_stop_all(trial, kAfterResult);
-  if (is_true(metrics, result_key::done) || ends || state_.phase == Phase::stopping)
-    return {.kind = Decision::Kind::finish};
+  const bool is_done = is_true(metrics, result_key::done);
+  trial.ended_by = is_done                           ? EndedBy::itself
+                   : ends                            ? EndedBy::its_stop
+                   : state_.phase == Phase::stopping ? EndedBy::all_stop
+                                                     : EndedBy::itself;
+  if (is_done || trial.ended_by != EndedBy::itself) return {.kind = Decision::Kind::finish};
   const std::optional<Seconds>& limit = options_.run_config.limits.time;
   if (limit && trial.time_total_s >= limit->count())
     return {.kind = Decision::Kind::fail, .reason = ran_too_long(*limit).cause};
@@ -563,7 +663,7 @@ void Experiment::ask_to_save(Trial& trial, AfterSave then) {
 // reached the same step after an interruption.
 void Experiment::on_saved(Trial& trial) {
   if (can_save(trial)) return ask_to_save(trial, *trial.after_save);
-  if (state_.phase == Phase::stopping) return end(trial, TrialStatus::terminated);
+  if (state_.phase == Phase::stopping && trial.after_save != AfterSave::stop) return end_by_stop(trial);
   switch (*std::exchange(trial.after_save, std::nullopt)) {
     case AfterSave::go_on:
       return is_leaving(trial) && is_saved(trial) ? restart(trial) : resume(trial);
@@ -849,13 +949,22 @@ void Experiment::stop_all() {
   const double grace = options_.run_config.stop_grace_period.count();
   for (const TrialIndex index : std::set(live_)) {
     Trial& trial = trials_[index];
-    if (trial.worker == WorkerState::parked && saves_at_end() && can_save(trial)) ask_to_save(trial, AfterSave::stop);
+    if (trial.worker == WorkerState::parked && saves_at_end() && can_save(trial)) {
+      trial.ended_by = EndedBy::all_stop;
+      ask_to_save(trial, AfterSave::stop);
+    }
     if (runs_user_code(trial.worker)) {
       actions_->push_back(StartTimer{{Timer::Kind::stopping, trial.index, trial.attempt}, grace});
     } else if (trial.status != TrialStatus::running) {
-      end(trial, TrialStatus::terminated);
+      end_by_stop(trial);
     }
   }
+}
+
+// Ends a trial that would go on if not all were stopped.
+void Experiment::end_by_stop(Trial& trial) {
+  trial.ended_by = EndedBy::all_stop;
+  end(trial, TrialStatus::terminated);
 }
 
 void Experiment::try_again(Trial& trial) {
@@ -876,7 +985,7 @@ void Experiment::wait_before_retry(Trial& trial, double delay_s) {
 
 // Makes a trial go on elsewhere whose worker was lost with its node, before others that wait.
 void Experiment::lose_node(Trial& trial, Failure failure) {
-  if (state_.phase == Phase::stopping) return end(trial, TrialStatus::terminated);
+  if (state_.phase == Phase::stopping) return end_by_stop(trial);
   ++trial.preemption_failures;
   ++trial.futile_attempts;
   const std::int64_t most = options_.run_config.failure_config.max_preemption_failures;
@@ -1361,6 +1470,7 @@ Launch Experiment::start_of(Trial& trial) {
   set_worker(trial, WorkerState::busy);
   trial.restoring = trial.latest_checkpoint.has_value();
   trial.untold = false;
+  trial.ended_by = EndedBy::itself;
   Launch launch{.trial = trial.index,
                 .attempt = trial.attempt,
                 .config = trial.config,

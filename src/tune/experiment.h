@@ -48,8 +48,8 @@ class Experiment final : private Population {
   // `trainable` and `options` must have passed check_options().
   Experiment(Trainable trainable, TunerOptions options);
 
-  // Returns a new Experiment of the same trainable and options.
-  Experiment anew() const { return Experiment(trainable_, options_); }
+  // Returns a new Experiment of the same trainable and options, those before any extension.
+  Experiment anew() const { return Experiment(trainable_, first_options_); }
 
   // Handles one event; appends the resulting actions, in order. In a replay, `recorded` has the answers of the
   // searcher, of stoppers and of the program's functions: they are not asked again.
@@ -66,8 +66,8 @@ class Experiment final : private Population {
   bool finished() const;
   bool interrupted() const { return state_.interrupted; }
   // Returns the latest checkpoints of trials that have not terminated: they, or others in an exploit, continue from
-  // them.
-  std::vector<checkpoint::CheckpointId> needed_checkpoints() const;
+  // them. `of_extended`: also of those that an extension may continue.
+  std::vector<checkpoint::CheckpointId> needed_checkpoints(bool of_extended = false) const;
   // Returns true if the core still waits for the timer; otherwise the shell need not send an event.
   bool awaits(const Timer& timer) const;
   // Returns true if the result is new, and its worker was not told to stop.
@@ -91,6 +91,8 @@ class Experiment final : private Population {
   std::string searcher_state() const { return searcher_.get().debug_string(); }
   const Searcher& searcher() const { return searcher_.get(); }  // for suggest() after AskSearcher
   std::int64_t trials_to_come() const override;
+  // Returns the number of draws from the search space that trials were made of, the present one with all its grids.
+  std::int64_t samples_made() const { return variants_.samples_of(std::ssize(trials_)); }
 
  private:
   enum class Phase {
@@ -106,7 +108,9 @@ class Experiment final : private Population {
     std::int64_t pauses = 0;         // number of times a worker was parked
     Phase phase = Phase::running;
     bool interrupted = false;  // until the next controller begins
-    bool warned = false;       // true: the first result was checked for metrics of the options
+    Extension extension = {};  // all that differs from the first options
+    VariantBegin variants = {};
+    bool warned = false;  // true: the first result was checked for metrics of the options
     bool said_who_cannot_restart = false;
   };
   class Runnable;
@@ -152,6 +156,12 @@ class Experiment final : private Population {
   void say_if_only_failures_are_left();
   void drop_lost(checkpoint::CheckpointId checkpoint);
   void resume_errored(Trial& trial, bool anew);
+  void extend(const Extension& extension);
+  void restore_options(const Extension& extension, VariantBegin variants);
+  void make_searcher();
+  void make_scheduler();
+  bool is_extended(const Trial& trial, const Extension& extension) const;
+  void end_by_stop(Trial& trial);
 
   // Returns the trial of an event if the event comes from the trial's present worker; nullptr if that was replaced or
   // ended.
@@ -235,6 +245,7 @@ class Experiment final : private Population {
   void record(DecisionKind kind, const Trial& trial, Dict data = {});
 
   Trainable trainable_;
+  TunerOptions first_options_;
   TunerOptions options_;
   VariantGenerator variants_;
   ResourceNeeds needs_;

@@ -103,13 +103,13 @@ class Recovery {
            const control::WorkPlace& work_place)
       : store_(store), snapshots_(snapshots), subject_(subject), work_place_(work_place) {}
 
-  Recovered run(bool allow_divergence);
+  Recovered run(const RecoveryOptions& options);
 
  private:
   Snapshots::Place load_snapshot();
   void accept(const control::Divergence& divergence);
   void remove_leftovers(const std::vector<std::string>& deletions);
-  void check_checkpoints();
+  void check_checkpoints(bool of_extended);
 
   store::ExperimentStore& store_;
   Snapshots& snapshots_;
@@ -121,10 +121,10 @@ class Recovery {
   Recovered recovered_;
 };
 
-Recovered Recovery::run(bool allow_divergence) {
+Recovered Recovery::run(const RecoveryOptions& options) {
   const Snapshots::Place place = load_snapshot();
   untidy_ = subject_.experiment.live_trials();
-  EventFeeder feeder(subject_, snapshots_, allow_divergence);
+  EventFeeder feeder(subject_, snapshots_, options.allow_divergence);
   try {
     control::replaying("the store", [&] { recovered_.last_event = feeder.run(store_, place.event); });
   } catch (const StorageError& error) {
@@ -138,7 +138,7 @@ Recovered Recovery::run(bool allow_divergence) {
     for (const Trial& trial : subject_.experiment.trials()) untidy_.insert(trial.index);
   remove_leftovers(place.deletions);
   remove_leftovers(feeder.deletions());
-  control::replaying("the store in " + directory_.string(), [&] { check_checkpoints(); });
+  control::replaying("the store in " + directory_.string(), [&] { check_checkpoints(options.extends); });
   return std::move(recovered_);
 }
 
@@ -207,7 +207,7 @@ void Recovery::remove_leftovers(const std::vector<std::string>& deletions) {
 
 // Checks the contents of checkpoints from which a trial may continue, and the sizes of other checkpoints whose trial
 // has not ended. Of all others, which may be many, only the directory must exist.
-void Recovery::check_checkpoints() {
+void Recovery::check_checkpoints(bool of_extended) {
   const Experiment& experiment = subject_.experiment;
   const checkpoint::CheckpointRegistry& registry = experiment.checkpoint_registry();
   const std::string boot = base::boot_id();
@@ -224,7 +224,7 @@ void Recovery::check_checkpoints() {
   for (const checkpoint::CheckpointId id : registry.all())
     check(id, experiment.trials().at(registry.get(id).owner).ended() ? checkpoint::CheckDepth::directory
                                                                      : checkpoint::CheckDepth::sizes);
-  std::vector<checkpoint::CheckpointId> needed = experiment.needed_checkpoints();
+  std::vector<checkpoint::CheckpointId> needed = experiment.needed_checkpoints(of_extended);
   while (!needed.empty()) {
     const checkpoint::CheckpointId id = needed.back();
     needed.pop_back();
@@ -240,8 +240,8 @@ void Recovery::check_checkpoints() {
 }  // namespace
 
 Recovered recover(store::ExperimentStore& store, Snapshots& snapshots, const Snapshots::Subject& subject,
-                  const control::WorkPlace& work_place, bool allow_divergence) {
-  return Recovery(store, snapshots, subject, work_place).run(allow_divergence);
+                  const control::WorkPlace& work_place, const RecoveryOptions& options) {
+  return Recovery(store, snapshots, subject, work_place).run(options);
 }
 
 }  // namespace cadre::tune

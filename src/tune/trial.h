@@ -59,6 +59,13 @@ enum class AfterSave {
   decide,   // the scheduler is asked again
 };
 
+// The reason for which a trial that an extension may continue has ended.
+enum class EndedBy {
+  itself,    // its function returned, it reported `done`, it failed, or its scheduler stopped it
+  its_stop,  // a stop criterion of its own
+  all_stop,  // all trials were stopped: the time was used up, or a stopper said so
+};
+
 struct Failure {
   std::string cause = {};
   bool may_retry = true;    // false: trying again cannot help
@@ -124,6 +131,7 @@ struct Trial {
   bool restoring = false;                    // true: the worker began with a checkpoint and has not reported yet
   std::optional<Failure> killed_for = {};    // why it was killed; empty: not for a failure
   bool stopped_early = false;                // true: it ends by the scheduler's decision
+  EndedBy ended_by = EndedBy::itself;        // set when its end is decided
   double time_total_s = 0;                   // up to its last report
 
   std::int64_t step = 0;  // of the last result in this lineage that counted

@@ -22,6 +22,7 @@
 #include "tune/description.h"
 #include "tune/functions.h"
 #include "tune/objects.h"
+#include "tune/options/extend.h"
 #include "tune/options/options.h"
 #include "tune/resource_needs.h"
 #include "tune/results/result_reader.h"
@@ -35,9 +36,18 @@ namespace cadre::tune {
 namespace fs = std::filesystem;
 namespace {
 
-Description stored_description(const fs::path& directory) {
+// The description of an experiment as it is stored.
+struct StoredDescription {
+  Description present = {};
+  std::optional<Description> first = {};  // before any extension; empty: the same
+};
+
+StoredDescription stored_description(const fs::path& directory) {
   const control::StoredOptions stored = control::read_options(directory);
-  return parse_description(stored.options, stored.source);
+  StoredDescription description{parse_description(stored.options, stored.source)};
+  if (!stored.first_options.is_null())
+    description.first = parse_description(stored.first_options, "the first of " + stored.source);
+  return description;
 }
 
 void check_registered(const Trainable& trainable, const fs::path& directory) {
@@ -74,6 +84,15 @@ void require_room(const Trainable& trainable) {
                            : may_be_parted(nodes, needs) ? "the nodes have"
                                                          : "any node has";
   throw InvalidArgument(fmt::format("a trial needs more than {}: {}", what, missing));
+}
+
+// Throws if trials exist that an extension would not have made.
+void require_samples(const Extension& extension, const Experiment& experiment) {
+  const std::int64_t made = experiment.samples_made();
+  if (!extension.num_samples || *extension.num_samples >= made) return;
+  throw InvalidArgument(
+      fmt::format("num_samples is {}, and the experiment has {} samples already: give that many or more",
+                  *extension.num_samples, made));
 }
 
 }  // namespace
@@ -118,7 +137,8 @@ Tuner Tuner::continuing(const fs::path& directory, Trainable trainable, TunerOpt
 Tuner Tuner::restore(const fs::path& directory, const RestoreOptions& restore) {
   std::vector<std::string> notes;
   const fs::path plain = control::find(directory, restore.publish_config, store::experiment_tenant, notes);
-  Description stored = stored_description(plain);
+  const StoredDescription all_stored = stored_description(plain);
+  Description stored = all_stored.present;
   check_registered(stored.trainable, plain);
   if (stored.trainable.program.is_set() && !restore.run_program)
     throw InvalidArgument(fmt::format(
@@ -133,7 +153,9 @@ Tuner Tuner::restore(const fs::path& directory, const RestoreOptions& restore) {
                     stored.trainable.name, plain.string()));
   const HostFunction replaced =
       restore.host_function.is_set() ? std::exchange(function, restore.host_function) : HostFunction();
+  extend(stored.options, restore.extend);
   Tuner tuner = continuing(plain, std::move(stored.trainable), std::move(stored.options), restore);
+  tuner.note_extension(all_stored.present.options, all_stored.first ? &all_stored.first->options : nullptr);
   tuner.restore_notes_ = std::move(notes);
   tuner.replaced_function_ = replaced;
   return tuner;
@@ -143,17 +165,32 @@ Tuner Tuner::restore(const fs::path& directory, Trainable trainable, TunerOption
                      const RestoreOptions& restore) {
   std::vector<std::string> notes;
   const fs::path plain = control::find(directory, restore.publish_config, store::experiment_tenant, notes);
-  const Description stored = stored_description(plain);
+  const auto [stored, first] = stored_description(plain);
   const auto take_over = [](auto& own, const auto& others) {
     if (!own.empty()) own = std::remove_reference_t<decltype(own)>(own.held().taking_over(others.held()));
   };
   take_over(options.tune_config.scheduler, stored.options.tune_config.scheduler);
   take_over(options.tune_config.searcher, stored.options.tune_config.searcher);
-  Tuner tuner = continuing(plain, std::move(trainable), std::move(options), restore);
-  control::check_same(describe(stored.trainable, stored.options), describe(tuner.trainable_, tuner.options_),
-                      "the experiment in " + plain.string());
+  Tuner tuner = continuing(plain, trainable, options, restore);
+  const Dict given = describe(tuner.trainable_, tuner.options_);
+  if (first && control::differences(describe(first->trainable, first->options), given).empty()) {
+    extend(options, extension_between(first->options, stored.options));  // the program knows nothing of it
+  } else {
+    control::check_same(describe(stored.trainable, stored.options), given, "the experiment in " + plain.string());
+  }
+  if (first || restore.extend.is_set()) {
+    extend(options, restore.extend);
+    tuner = continuing(plain, std::move(trainable), std::move(options), restore);
+    tuner.note_extension(stored.options, first ? &first->options : nullptr);
+  }
   tuner.restore_notes_ = std::move(notes);
   return tuner;
+}
+
+// Notes what differs from the stored options, those of now and those of the beginning, null if they are the same.
+void Tuner::note_extension(const TunerOptions& stored, const TunerOptions* first) {
+  if (restore_->extend.is_set()) extension_ = extension_between(stored, options_);
+  if (first != nullptr || extension_.is_set()) first_options_ = first == nullptr ? stored : *first;
 }
 
 ResultGrid Tuner::fit() {
@@ -186,13 +223,14 @@ ResultGrid Tuner::run() {
                                             trainable_.name, description);
   store::ExperimentStore& store = session.store;
 
-  Experiment experiment(trainable_, options_);
+  Experiment experiment(trainable_, first_options_ ? *first_options_ : options_);
   const auto uses = [&] { return objects_in_use(description, experiment.trials(), experiment.trials_to_come()); };
   RunningTime running_time;
   Console console(experiment, running_time, directory.string(), options_.tune_config,
                   view::host_shows_progress() ? 0 : run.verbose, run.log_to_driver);
   const auto errored = errored_of(restore_.value_or(RestoreOptions()));
-  const bool has_ended = restore_ && errored == ControllerStarted::Errored::leave && store::is_finished(directory);
+  const bool has_ended =
+      restore_ && errored == ControllerStarted::Errored::leave && !extension_.is_set() && store::is_finished(directory);
   const std::unique_ptr<engine::Engine> engine =
       control::make_engine(session, store::experiment_tenant, run.if_exists, has_ended);
   if (worker::has_cluster() && !has_ended) require_room(trainable_);
@@ -202,11 +240,14 @@ ResultGrid Tuner::run() {
                          .options = options_,
                          .errored = errored,
                          .allow_divergence = restore_ && restore_->allow_divergence,
+                         .extension = extension_,
+                         .description = extension_.is_set() ? std::optional(description) : std::nullopt,
                          .publication = session.publication},
                         experiment, running_time, store, *engine, console);
   if (restore_) {
     if (restore_->host_function.is_set()) control::write_objects(directory, objects_);
     controller.recover();
+    require_samples(extension_, experiment);
     control::require_objects(directory, uses(), store.after_reboot());
   }
   objects_.clear();  // now files of the experiment

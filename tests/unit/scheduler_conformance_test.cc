@@ -157,6 +157,11 @@ class RandomExperiment {
     return true;
   }
 
+  // Begins another controller, with other options.
+  void restart(const Extension& extension) {
+    feed(ControllerStarted{.resources = {.cpus = static_cast<double>(1 + random_() % 8)}, .extension = extension});
+  }
+
   const std::vector<Event>& events() const { return events_; }
   const std::vector<std::string>& decisions() const { return decisions_; }  // of each event
   const Experiment& experiment() const { return experiment_; }
@@ -244,6 +249,23 @@ class RandomExperiment {
   std::vector<Snapshot> snapshots_ = {};
 };
 
+// Restores the experiment at each of its events, and compares what it decides after that.
+void check_restores(const RandomExperiment& random, const TunerOptions& options) {
+  constexpr std::size_t kAfter = 20;  // events that a restored experiment is compared for
+  const std::vector<Snapshot>& snapshots = random.snapshots();
+  for (std::size_t at = 0; at + 1 < snapshots.size(); ++at) {
+    Experiment restored(Trainable("f"), options);
+    restored.load(base::parse_json(snapshots[at].state, "the snapshot"),
+                  [&](TrialIndex trial) { return base::parse_json(snapshots[at].trials.at(trial), "a trial"); });
+    for (std::size_t next = at + 1; next < std::min(random.events().size(), at + 1 + kAfter); ++next) {
+      Actions actions;
+      restored.handle(random.events()[next], actions);
+      ASSERT_EQ(RandomExperiment::decisions_in(actions), random.decisions()[next])
+          << "event " << next << " after a restore at event " << at;
+    }
+  }
+}
+
 class SchedulerConformance : public ::testing::TestWithParam<Subject> {};
 
 TEST_P(SchedulerConformance, EveryTrialComesToAnEnd) {
@@ -261,26 +283,54 @@ TEST_P(SchedulerConformance, EveryTrialComesToAnEnd) {
 }
 
 TEST_P(SchedulerConformance, ARestoreAtAnyEventDecidesTheSame) {
-  constexpr std::size_t kAfter = 20;  // events that a restored experiment is compared for
   const TunerOptions options = options_of(GetParam(), Mode::max);
   for (std::uint64_t seed = 0; seed < 2; ++seed) {
     SCOPED_TRACE(seed);
     RandomExperiment random(options, seed);
     while (random.events().size() < 150 && random.step()) {
     }
-    const std::vector<Snapshot>& snapshots = random.snapshots();
-    for (std::size_t at = 0; at + 1 < snapshots.size(); ++at) {
-      Experiment restored(Trainable("f"), options);
-      restored.load(base::parse_json(snapshots[at].state, "the snapshot"),
-                    [&](TrialIndex trial) { return base::parse_json(snapshots[at].trials.at(trial), "a trial"); });
-      for (std::size_t next = at + 1; next < std::min(random.events().size(), at + 1 + kAfter); ++next) {
-        Actions actions;
-        restored.handle(random.events()[next], actions);
-        ASSERT_EQ(RandomExperiment::decisions_in(actions), random.decisions()[next])
-            << "event " << next << " after a restore at event " << at;
-      }
-    }
+    check_restores(random, options);
   }
+}
+
+// Trials are running, paused, saving, failed and ended when the other scheduler takes over.
+TEST_P(SchedulerConformance, AnotherSchedulerTakesOverAtAnyTime) {
+  const TunerOptions options = options_of(GetParam(), Mode::max);
+  for (std::uint64_t seed = 0; seed < subjects().size(); ++seed) {
+    const Subject& other = subjects()[seed];
+    if ((other.name == "Replay") != (GetParam().name == "Replay")) continue;  // it has one trial
+    SCOPED_TRACE(other.name);
+    RandomExperiment random(options, seed);
+    for (std::uint64_t i = 0; i < 10 + 15 * seed && random.step(); ++i) {
+    }
+    random.restart({.scheduler = other.make(Mode::max)});
+    int steps = 0;
+    while (steps < 20'000 && random.step()) ++steps;
+    ASSERT_TRUE(random.experiment().finished());
+    if (seed % 4 == 0) check_restores(random, options);
+  }
+}
+
+TEST_P(SchedulerConformance, TrialsGoOnUnderAnotherStop) {
+  const TunerOptions options = options_of(GetParam(), Mode::max);
+  int longer = 0;
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomExperiment random(options, seed);
+    const std::uint64_t until = seed % 2 == 0 ? 20'000 : 60;  // the end, or before
+    for (std::uint64_t i = 0; i < until && random.step(); ++i) {
+    }
+    const bool is_replay = GetParam().name == "Replay";
+    random.restart({.num_samples = is_replay ? 1 : 12, .stop = Stop{{"training_iteration", at_least(24)}}});
+    int steps = 0;
+    while (steps < 20'000 && random.step()) ++steps;
+    ASSERT_TRUE(random.experiment().finished());
+    EXPECT_EQ(random.experiment().trials().size(), is_replay ? 1U : 12U);
+    longer += static_cast<int>(std::ranges::count_if(
+        random.experiment().trials(), [](const Trial& trial) { return training_iteration(trial.last_result) >= 24; }));
+    if (seed < 2) check_restores(random, options);
+  }
+  EXPECT_GT(longer, 0);
 }
 
 TEST_P(SchedulerConformance, LargeIsGoodIfTheModeSaysSo) {

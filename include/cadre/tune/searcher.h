@@ -63,7 +63,8 @@ class Searcher {
   /// nothing else any more. Default: nothing; the suggestion is waited for.
   virtual void cancel() const {}
   /// Adds a trial with its first config: suggested, given by the user or read from a store. Also called for a trial
-  /// that had ended with an error and runs again.
+  /// that had ended with an error and runs again. A config may be of another space, which the experiment had before
+  /// (Extension::param_space).
   virtual void on_trial_add(TrialIndex trial, const Config& config) = 0;
   /// Handles a result that counts, in the order of the trial's results.
   virtual void on_result(TrialIndex trial, const Metrics& result);

@@ -15,6 +15,7 @@
 #include "cadre/failure_config.h"
 #include "cadre/object.h"
 #include "cadre/tune/callback.h"
+#include "cadre/tune/extension.h"
 #include "cadre/tune/result.h"
 #include "cadre/tune/schedulers.h"
 #include "cadre/tune/search_space.h"
@@ -149,6 +150,7 @@ struct RestoreOptions {
   /// If true, an experiment of a Program (cadre/tune/program.h) is continued, which executes the program that its
   /// directory names; otherwise that is an error, because whoever wrote the directory would choose what is executed.
   bool run_program = false;
+  Extension extend = {};              ///< other options from here on, such as more samples or another stop
   Callbacks callbacks = {};           ///< continue with their saved states; in addition to those of a given RunConfig
   PublishConfig publish_config = {};  ///< for a published experiment
 };
@@ -211,15 +213,18 @@ class Tuner {
   Tuner(Trainable trainable, TunerOptions options, std::optional<RestoreOptions> restore);
   static Tuner continuing(const std::filesystem::path& directory, Trainable trainable, TunerOptions options,
                           const RestoreOptions& restore);
+  void note_extension(const TunerOptions& stored, const TunerOptions* first);
   ResultGrid run();
 
   std::vector<std::string> restore_notes_ = {};
   std::vector<std::string> notes_ = {};  // warnings about the options
   Trainable trainable_;
   TunerOptions options_;
-  std::optional<RestoreOptions> restore_;  // empty: a new experiment
-  HostFunction replaced_function_ = {};    // by restore_->host_function; kept for later restores
-  std::vector<ObjectRef> objects_ = {};    // held by this process for the options until they are files
+  std::optional<RestoreOptions> restore_;           // empty: a new experiment
+  HostFunction replaced_function_ = {};             // by restore_->host_function; kept for later restores
+  Extension extension_ = {};                        // what differs now from the stored options
+  std::optional<TunerOptions> first_options_ = {};  // before any extension; empty: `options_`
+  std::vector<ObjectRef> objects_ = {};             // held by this process for the options until they are files
   bool fitted_ = false;
 };
 

@@ -122,6 +122,9 @@ void TrialHistories::add(const store::DecisionRow& row) {
       history.last_result = 0;
       break;
     }
+    case DecisionKind::extend:
+      stop_reason_.clear();
+      break;
     case DecisionKind::stop_function:
     case DecisionKind::resources:
     case DecisionKind::restart:

@@ -38,16 +38,19 @@ class RepeatingSearcher final : public Searcher {
 
   std::optional<Config> suggest(TrialIndex trial) const override {
     const TrialIndex group = trial / repeat_;
-    if (group == groups_.size()) return inner_->suggest(group);
-    return parameters_.config_of(groups_.at(group).point);
+    if (group == groups_.size() || !groups_[group].point) return inner_->suggest(group);
+    return parameters_.config_of(*groups_[group].point);
   }
   bool is_finished() const override { return inner_->is_finished(); }
   void cancel() const override { inner_->cancel(); }
   void on_trial_add(TrialIndex trial, const Config& config) override {
     const TrialIndex group = trial / repeat_;
+    const std::optional<Point> point = parameters_.point_of(config);
     if (group == groups_.size()) {
-      groups_.push_back({.point = parameters_.point_of(config).value()});
+      groups_.push_back({.point = point});
       inner_->on_trial_add(group, config);
+    } else if (point != groups_.at(group).point) {
+      groups_[group].point.reset();
     } else if (groups_.at(group).ended.erase(trial) > 0) {  // it runs again
       inner_->on_trial_add(group, config);
       groups_[group].results.erase(trial);
@@ -59,7 +62,8 @@ class RepeatingSearcher final : public Searcher {
     group.ended[trial] = status;
     if (status != TrialStatus::error && !last_result.empty()) group.results[trial] = last_result;
     if (group.ended.size() < repeat_) return;
-    inner_->on_trial_end(index, status_of(group), average(group.results));
+    group.point ? inner_->on_trial_end(index, status_of(group), average(group.results))
+                : inner_->on_trial_end(index, TrialStatus::error, {});
   }
   Value save() const override { return inner_->save(); }
   void load(const Value& state) override { inner_->load(state); }
@@ -68,7 +72,8 @@ class RepeatingSearcher final : public Searcher {
  private:
   // The trials of one suggestion.
   struct Group {
-    Point point = {};
+    // Empty: its trials are no repetitions. They are of another space or searcher, which the experiment had before.
+    std::optional<Point> point = {};
     std::map<TrialIndex, TrialStatus> ended = {};
     std::map<TrialIndex, Metrics> results = {};
   };

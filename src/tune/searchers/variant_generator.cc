@@ -333,29 +333,41 @@ std::int64_t count_combinations(const Space& space, const Config& point, std::in
   return combinations(SpaceEntry(space), "", point, limit);
 }
 
-VariantGenerator::VariantGenerator(Space space, const TuneConfig& tune)
+VariantGenerator::VariantGenerator(Space space, const TuneConfig& tune, VariantBegin begin)
     : space_(std::move(space)),
       seed_(tune.seed),
       constant_grid_search_(tune.constant_grid_search),
-      points_(tune.points_to_evaluate),
-      combinations_(count_combinations(space_, {}, kMostTrials)) {
-  size_ = 0;
+      begin_(begin),
+      combinations_(count_combinations(space_, {}, kMostTrials)),
+      size_(begin.trial) {
+  const auto made = std::min(begin.sample, std::ssize(tune.points_to_evaluate));
+  points_.assign(tune.points_to_evaluate.begin() + made, tune.points_to_evaluate.end());
   for (const Config& point : points_) ends_.push_back(size_ += count_combinations(space_, point, kMostTrials));
-  const auto points = static_cast<std::int64_t>(points_.size());
-  size_ += std::max<std::int64_t>(0, tune.num_samples - points) * combinations_;
+  const std::int64_t others = tune.num_samples - begin.sample - std::ssize(points_);
+  size_ += std::max<std::int64_t>(0, others) * combinations_;
+}
+
+VariantGenerator::Place VariantGenerator::place_of(std::int64_t trial) const {
+  const auto point = static_cast<std::size_t>(std::ranges::upper_bound(ends_, trial) - ends_.begin());
+  const std::int64_t within = trial - (point == 0 ? begin_.trial : ends_[point - 1]);
+  const std::int64_t sample = begin_.sample + static_cast<std::int64_t>(point);
+  if (point < points_.size()) return {point, sample, within};
+  return {point, sample + within / combinations_, within % combinations_};
+}
+
+std::int64_t VariantGenerator::samples_of(std::int64_t trials) const {
+  return trials <= begin_.trial ? begin_.sample : place_of(trials - 1).sample + 1;
 }
 
 Variant VariantGenerator::operator()(std::int64_t trial, const Config& suggestion) const {
-  const auto point = static_cast<std::size_t>(std::ranges::upper_bound(ends_, trial) - ends_.begin());
-  const std::int64_t begin = point == 0 ? 0 : ends_[point - 1];
-  const bool has_point = point < points_.size();
-  const std::int64_t combination = has_point ? trial - begin : (trial - begin) % combinations_;
-  const std::int64_t sample = static_cast<std::int64_t>(point) + (has_point ? 0 : (trial - begin) / combinations_);
-  const auto stream = static_cast<std::uint32_t>(constant_grid_search_ ? sample : trial);
+  const Place place = place_of(trial);
+  const bool has_point = place.point < points_.size();
+  const auto stream = static_cast<std::uint32_t>(constant_grid_search_ ? place.sample : trial);
   Space space = space_;
   for (const auto& [path, value] : suggestion) add_missing(path, value, space);
-  Variant variant = Resolver(has_point ? points_[point] : suggestion, seed_, stream, combination).resolve(space);
-  variant.sampled = sampled_of(space_, has_point ? points_[point] : Config(), variant.config.dict());
+  Variant variant =
+      Resolver(has_point ? points_[place.point] : suggestion, seed_, stream, place.combination).resolve(space);
+  variant.sampled = sampled_of(space_, has_point ? points_[place.point] : Config(), variant.config.dict());
   return variant;
 }
 

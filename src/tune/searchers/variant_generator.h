@@ -18,6 +18,12 @@ struct Variant {
   std::string fault = {};  // set if a function of the space threw; the config is then as it was before that call
 };
 
+// The trials and samples that exist when a space becomes that of the experiment.
+struct VariantBegin {
+  std::int64_t trial = 0;
+  std::int64_t sample = 0;
+};
+
 // Generates the variants of an experiment. Each sample gives a trial for every combination of the grids; the first grid
 // by path varies fastest. The n-th of points_to_evaluate fixes the values it names, grids too, for the n-th sample; if
 // there are more points than samples, all points are used.
@@ -27,24 +33,35 @@ struct Variant {
 // Source: Ray Tune's BasicVariantGenerator; docs/from-ray-tune.md lists the differences.
 class VariantGenerator {
  public:
-  // The options must have passed check_options().
-  VariantGenerator(Space space, const TuneConfig& tune);
+  // The options must have passed check_options(). Those of the first trials and samples are made: `begin`.
+  VariantGenerator(Space space, const TuneConfig& tune, VariantBegin begin = {});
 
-  std::int64_t size() const { return size_; }  // number of trials
+  std::int64_t size() const { return size_; }  // number of trials, with those that are made
+  // Returns the number of samples that the first trials belong to.
+  std::int64_t samples_of(std::int64_t trials) const;
   // Returns true if the trial has a point to evaluate.
   bool has_point(std::int64_t trial) const { return !ends_.empty() && trial < ends_.back(); }
-  // Returns the config of a trial, 0 to size() - 1. `suggestion`: values by path, for a trial without a point; keys
-  // that the space lacks are added.
+  // Returns the config of a trial, that of `begin` to size() - 1. `suggestion`: values by path, for a trial without a
+  // point; keys that the space lacks are added.
   Variant operator()(std::int64_t trial, const Config& suggestion = {}) const;
   // Returns the values of a trial's first config that differ between trials, by path: those drawn from the space, those
   // named by the trial's point to evaluate, and those that the space lacks.
   Dict sampled(std::int64_t trial, const Config& config) const;
 
  private:
+  // The place of a trial.
+  struct Place {
+    std::size_t point = 0;  // of its sample; points_.size(): none
+    std::int64_t sample = 0;
+    std::int64_t combination = 0;  // of grids
+  };
+  Place place_of(std::int64_t trial) const;
+
   Space space_;
   std::uint64_t seed_;
   bool constant_grid_search_;
-  std::vector<Config> points_;
+  VariantBegin begin_;
+  std::vector<Config> points_;      // of the samples from `begin_` on
   std::vector<std::int64_t> ends_;  // for each point, the number of trials up to and including it
   std::int64_t combinations_;       // trials of a sample without a point
   std::int64_t size_;
