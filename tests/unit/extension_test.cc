@@ -70,8 +70,10 @@ TEST(Extension, TrialsThatTheFormerStopEndedGoOnFromTheirCheckpoints) {
   EXPECT_THAT(extend(driver, {.stop = until(4)}), ElementsAre("extend 0", "launch 0"));
   EXPECT_EQ(driver.all<Launch>().at(0)->step, 2);
   EXPECT_THAT(driver.all<Launch>().at(0)->checkpoint, HasSubstr("/checkpoint_"));
-  EXPECT_THAT(said(driver),
-              HasSubstr(R"({"stop":{"thresholds":{"training_iteration":4.0}}}; 1 trial that had ended goes on)"));
+  EXPECT_THAT(
+      said(driver),
+      HasSubstr(
+          R"({"stop": {"thresholds": {"training_iteration": 4.0}, "stoppers": []}}; 1 trial that had ended goes on)"));
   EXPECT_THAT(driver.report(0, at(3)), IsEmpty());
   EXPECT_THAT(driver.report(0, at(4)), ElementsAre("end 0"));
 }
@@ -176,7 +178,8 @@ TEST(Extension, PointsThatAreStillToComeStay) {
 
 TEST(Extension, AnotherSearcherLearnsFromTheTrialsBefore) {
   TunerOptions options = options_of(30);
-  options.tune_config.metric = maximize("score");
+  options.tune_config.metric = {"score"};
+  options.tune_config.mode = Mode::max;
   Driver driver(options, 1);
   for (TrialIndex trial = 0; trial < 20; ++trial) {
     driver.report(trial, {{"score", -std::abs(driver.trial(trial).config.get<double>("x") - 0.25)}});
@@ -197,7 +200,8 @@ TEST(Extension, AnotherSearcherLearnsFromTheTrialsBefore) {
 // It groups trials by their numbers; those of another searcher are no repetitions.
 TEST(Extension, ARepeaterTakesOverFromASearcherThatDoesNotRepeat) {
   TunerOptions options = options_of(9);
-  options.tune_config.metric = maximize("score");
+  options.tune_config.metric = {"score"};
+  options.tune_config.mode = Mode::max;
   Driver driver(options, 1);
   const auto run = [&](TrialIndex from, TrialIndex to) {
     for (TrialIndex trial = from; trial < to; ++trial) {

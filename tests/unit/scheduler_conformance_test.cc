@@ -326,11 +326,13 @@ TEST_P(SchedulerConformance, TrialsGoOnUnderAnotherStop) {
     while (steps < 20'000 && random.step()) ++steps;
     ASSERT_TRUE(random.experiment().finished());
     EXPECT_EQ(random.experiment().trials().size(), is_replay ? 1U : 12U);
-    longer += static_cast<int>(std::ranges::count_if(
-        random.experiment().trials(), [](const Trial& trial) { return training_iteration(trial.last_result) >= 24; }));
+    longer += static_cast<int>(std::ranges::count_if(random.experiment().trials(), [](const Trial& trial) {
+      return trial.last_result.number("training_iteration").value_or(0) >= 24;
+    }));
     if (seed < 2) check_restores(random, options);
   }
-  EXPECT_GT(longer, 0);
+  const std::set<std::string> with_max_t{"ASHA", "Promotion", "HyperBand", "ResourceChanging"};
+  EXPECT_EQ(longer > 0, !with_max_t.contains(GetParam().name));
 }
 
 TEST_P(SchedulerConformance, LargeIsGoodIfTheModeSaysSo) {
