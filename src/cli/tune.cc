@@ -23,8 +23,10 @@
 #include "cli/find.h"
 #include "cli/output.h"
 #include "cli/tune_file.h"
+#include "control/beginning.h"
 #include "engine/local/last_output.h"
 #include "store/run_directory.h"
+#include "tune/description.h"
 #include "tune/program/placeholders.h"
 #include "worker/cluster.h"
 
@@ -43,6 +45,7 @@ struct Options {
   std::vector<std::string> command = {};
   std::vector<std::string> changes = {};
   std::string restore = {};
+  std::string extend = {};
   std::string cluster = {};
   double cpus = -1;
   double gpus = -1;
@@ -176,10 +179,20 @@ void refuse_existing(const tune::RunConfig& run) {
                   directory.string()));
 }
 
+// Returns the options that an experiment has now.
+tune::TunerOptions present_options(const fs::path& directory) {
+  const control::StoredOptions stored = control::read_options(directory);
+  return tune::parse_description(stored.options, stored.source).options;
+}
+
 tune::Tuner make_tuner(const Options& options) {
-  if (!options.restore.empty()) {
-    const Found found = find_directory(options.restore);
-    return tune::Tuner::restore(found.copy ? fs::path(options.restore) : found.directory, restore_options(options));
+  if (options.file.empty() || !options.extend.empty()) {
+    const std::string& name = options.extend.empty() ? options.restore : options.extend;
+    const Found found = find_directory(name);
+    tune::RestoreOptions restore = restore_options(options);
+    if (!options.extend.empty())
+      restore.extend = read_extension(options.file, options.changes, present_options(found.directory));
+    return tune::Tuner::restore(found.copy ? fs::path(name) : found.directory, restore);
   }
   TuneFile file = read_tune_file(options.file, options.changes, options.command);
   refuse_existing(file.options.run_config);
@@ -189,12 +202,27 @@ tune::Tuner make_tuner(const Options& options) {
 
 std::optional<double> amount(double number) { return number < 0 ? std::nullopt : std::optional(number); }
 
+void check_usage(const Options& options) {
+  const bool continues = !options.restore.empty() || !options.extend.empty();
+  if (!options.restore.empty() && !options.extend.empty())
+    throw InvalidArgument(
+        "--restore continues an experiment as it is, and --extend with other options: give one of them");
+  if (options.extend.empty() ? options.file.empty() == options.restore.empty()
+                             : options.file.empty() && options.changes.empty())
+    throw InvalidArgument(
+        options.extend.empty()
+            ? "name a file, as in cadre tune tune.toml, or an experiment to continue: --restore EXPERIMENT"
+            : "say what is new, as in --extend EXPERIMENT --set num_samples=40, or name a file that has it");
+  if (options.check && continues) throw InvalidArgument("--check is for a new experiment");
+  if (!options.command.empty() && continues)
+    throw InvalidArgument("the program of an experiment that goes on stays as it is");
+  if (!options.restore.empty() && !options.changes.empty())
+    throw InvalidArgument("--restore continues an experiment as it is; --extend EXPERIMENT --set KEY=VALUE changes it");
+}
+
 // Throws if trials have failed, so that the exit code says so.
 void run(Options& options) {
-  if (options.file.empty() == options.restore.empty())
-    throw InvalidArgument(
-        "name a file, as in cadre tune tune.toml, or an experiment to continue: --restore EXPERIMENT");
-  if (options.check && !options.restore.empty()) throw InvalidArgument("--check is for a new experiment");
+  check_usage(options);
   if (!options.cluster.empty()) {
     const bool is_file = fs::exists(options.cluster);
     const std::string text = is_file ? fs::absolute(options.cluster).string() : options.cluster;
@@ -224,8 +252,9 @@ void add_tune(Command& program, int argc, char** argv) {
   command.option("--set", &options->changes, "An entry that replaces one of FILE").named("KEY=VALUE");
   command.flag("--check", &options->check, "Check FILE, and show the first trials");
   command.option("--restore", &options->restore, "Continue an experiment").named("EXPERIMENT");
-  command.flag("--resume-errored", &options->resume_errored, "With --restore: continue failed trials");
-  command.flag("--restart-errored", &options->restart_errored, "With --restore: begin failed trials anew");
+  command.option("--extend", &options->extend, "Continue one with what FILE and --set say").named("EXPERIMENT");
+  command.flag("--resume-errored", &options->resume_errored, "Of one that goes on: continue failed trials");
+  command.flag("--restart-errored", &options->restart_errored, "Of one that goes on: begin failed trials anew");
   command.option("--cluster", &options->cluster, "Run on the nodes of slurm, ray, or a JSON file");
   command.option("--cpus", &options->cpus, "CPUs for trials [all]").at_least(0).named("N");
   command.option("--gpus", &options->gpus, "GPUs for trials [all]").at_least(0).named("N");

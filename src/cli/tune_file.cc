@@ -226,14 +226,26 @@ class Reader {
   IfExists if_exists_ = IfExists::fail;
 };
 
+TomlDocument read_document(const fs::path& file, const std::vector<std::string>& changes) {
+  if (!file.empty() && !fs::exists(file)) throw NotFound("there is no file " + file.string());
+  TomlDocument document(file.empty() ? "" : base::read_file(file), file.filename().string());
+  for (const std::string& change : changes) document.change(change);
+  return document;
+}
+
+// Adds what `others` has under other names.
+template <class Named>
+void add_others(Named& named, const Named& others) {
+  for (const auto& other : others) {
+    if (std::ranges::find(named, other.first, &Named::value_type::first) == named.end()) named.push_back(other);
+  }
+}
+
 }  // namespace
 
 TuneFile read_tune_file(const fs::path& file, const std::vector<std::string>& changes,
                         const std::vector<std::string>& command) {
-  if (!fs::exists(file)) throw NotFound("there is no file " + file.string());
-  TomlDocument document(base::read_file(file), file.filename().string());
-  for (const std::string& change : changes) document.change(change);
-  TuneFile read = Reader(document).read();
+  TuneFile read = Reader(read_document(file, changes)).read();
   if (!command.empty()) read.program.command = command;
   if (!read.program.is_set())
     throw InvalidArgument(
@@ -244,6 +256,42 @@ TuneFile read_tune_file(const fs::path& file, const std::vector<std::string>& ch
   if (read.program.working_directory.empty() && !read.options.run_config.chdir_to_trial_dir)
     read.program.working_directory = fs::current_path();
   return read;
+}
+
+tune::Extension read_extension(const fs::path& file, const std::vector<std::string>& changes,
+                               const tune::TunerOptions& present) {
+  const TomlDocument document = read_document(file, changes);
+  tune::TunerOptions options = Reader(document).read().options;
+  tune::Extension extension;
+  for (const auto& [key, value] : document.entries()) {
+    const tune::TuneConfig& tune = options.tune_config;
+    if (key == "num_samples") {
+      extension.num_samples = tune.num_samples;
+    } else if (key == "max_concurrent_trials") {
+      extension.max_concurrent_trials = tune.max_concurrent_trials;
+    } else if (key == "time_budget") {
+      extension.time_budget = tune.time_budget;
+    } else if (key == "searcher") {
+      extension.searcher = tune.searcher;
+    } else if (key == "scheduler") {
+      extension.scheduler = tune.scheduler;
+    } else if (key == "space") {
+      add_others(options.param_space, present.param_space);
+      extension.param_space = std::move(options.param_space);
+    } else if (key == "stop") {
+      tune::Stop& stop = options.run_config.stop;
+      add_others(stop.thresholds, present.run_config.stop.thresholds);
+      if (find_entry(value.dict(), "stoppers") == nullptr) stop.stoppers = present.run_config.stop.stoppers;
+      extension.stop = std::move(stop);
+    } else {
+      std::vector<std::string> names = names_of<tune::Extension>();
+      std::ranges::replace(names, "param_space", "space");
+      throw InvalidArgument(
+          fmt::format("{}: {} stays as it is in an experiment that goes on; what it may have anew: {}",
+                      document.place(key), key, fmt::join(names, ", ")));
+    }
+  }
+  return extension;
 }
 
 }  // namespace cadre::cli

@@ -21,4 +21,10 @@ struct TuneFile {
 TuneFile read_tune_file(const std::filesystem::path& file, const std::vector<std::string>& changes,
                         const std::vector<std::string>& command);
 
+// Reads what an experiment is extended by: an optional file and changes as above, which have only keys of an Extension
+// (cadre/tune/extension.h). Criteria of `stop` and entries of the `space` that they lack stay as they are in `present`.
+// Throws as above.
+tune::Extension read_extension(const std::filesystem::path& file, const std::vector<std::string>& changes,
+                               const tune::TunerOptions& present);
+
 }  // namespace cadre::cli
