@@ -197,6 +197,27 @@ TEST(Extension, AnotherSearcherLearnsFromTheTrialsBefore) {
   EXPECT_LT(distance, 0.15);  // 0.31 if they are drawn
 }
 
+TEST(Extension, ASearcherForgetsTheResultOfATrialThatGoesOn) {
+  TunerOptions options = options_of(3, until(1));
+  options.tune_config.metric = {"score"};
+  options.tune_config.mode = Mode::max;
+  options.tune_config.searcher = TPE{.n_startup_trials = 1};
+  Driver driver(options, 3);
+  const auto report_all = [&](std::int64_t iteration) {
+    for (TrialIndex trial = 0; trial < 3; ++trial) {
+      driver.report(trial, {{"training_iteration", iteration}, {"score", 1}}, ".reporting");
+      unwind(driver, trial);
+    }
+  };
+  report_all(1);
+  const std::string three = driver.experiment().searcher_state();
+  EXPECT_THAT(three, HasSubstr("of 3 trials"));
+  extend(driver, {.stop = until(2)}, 3);
+  EXPECT_EQ(driver.experiment().searcher_state(), "TPE: configs are random");
+  report_all(2);
+  EXPECT_EQ(driver.experiment().searcher_state(), three);
+}
+
 // It groups trials by their numbers; those of another searcher are no repetitions.
 TEST(Extension, ARepeaterTakesOverFromASearcherThatDoesNotRepeat) {
   TunerOptions options = options_of(9);
