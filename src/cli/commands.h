@@ -19,6 +19,7 @@ void add_export(Command& program);
 void add_suggest(Command& program);
 void add_observe(Command& program);
 void add_run(Command& program);
+void add_requests(Command& program);
 // `argc` and `argv` are those of main, for cadre::init.
 void add_tune(Command& program, int argc, char** argv);
 

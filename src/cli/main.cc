@@ -20,8 +20,8 @@ int run(int argc, char** argv) {
   using namespace cadre::cli;
   Program program(
       "Tunes programs, and looks at experiments: finished, interrupted, failed, or\n"
-      "running in another process. Only tune, suggest and observe change something;\n"
-      "run starts a program on a cluster.",
+      "running in another process. Only tune, suggest, observe, stop, pause, resume\n"
+      "and enqueue change something; run starts a program on a cluster.",
       "cadre");
   program.set_version(std::string("cadre ") + cadre::version());
   Command command = program.command();
@@ -30,7 +30,7 @@ int run(int argc, char** argv) {
       "of a published one (s3://bucket/folder/name).\n"
       "Exit code: 0; 1: something is not found or cannot be read; 2: wrong usage.");
   for (const auto add : {add_ls, add_show, add_logs, add_nodes, add_best, add_importance, add_plot, add_report,
-                         add_replay, add_export, add_suggest, add_observe, add_run})
+                         add_replay, add_export, add_suggest, add_observe, add_run, add_requests})
     add(command);
   add_tune(command, argc, argv);
   return program.parse(argc, argv, kWrongUsage);

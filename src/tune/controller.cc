@@ -22,6 +22,7 @@
 #include "tune/host_trainable.h"
 #include "tune/journal.h"
 #include "tune/recovery.h"
+#include "tune/requests.h"
 
 namespace cadre {
 template class control::Turns<tune::Experiment>;
@@ -90,6 +91,7 @@ Controller::Controller(Setting setting, Experiment& experiment, RunningTime& run
       console_(console),
       files_(setting_.directory, experiment, setting_.options.tune_config.scheduler.held().traits().logs_exploits,
              setting_.options.run_config.loggers),
+      requests_(setting_.directory),
       callbacks_(setting_.options.run_config.callbacks, experiment, setting_.directory, setting_.trainable.name),
       snapshots_(store),
       searcher_([&engine] { engine.wake(); }),
@@ -136,10 +138,32 @@ bool Controller::watches_memory() const {
 
 void Controller::add_other_events(std::vector<Event>& events) {
   if (std::optional<Suggested> suggested = searcher_.take()) events.emplace_back(std::move(*suggested));
+  take_requests(events);
   if (!watches_memory() || engine_.now() < next_memory_check_) return;
   next_memory_check_ = engine_.now() + kMemoryPeriod;
   if (resources::free_memory() < setting_.options.tune_config.parking.min_free_memory)
     events.emplace_back(MemoryRunsShort{});
+}
+
+// One that is refused is answered at once, the others when they are in the store.
+void Controller::take_requests(std::vector<Event>& events) {
+  if (engine_.now() < next_requests_) return;
+  next_requests_ = engine_.now() + control::Requests::kPeriod;
+  for (const auto& [id, content] : requests_.take()) {
+    try {
+      Event event = tune::to_event(content, experiment_, setting_.options);
+      if (auto* resume = std::get_if<ResumeRequested>(&event)) {
+        const double now = engine_.wall_seconds();
+        const double paused = std::max(0.0, now - paused_at_);
+        events.emplace_back(TimeLost{paused});
+        resume->running_time_s = running_time_.seconds_at(now) - paused;
+      }
+      events.push_back(std::move(event));
+      unanswered_.push_back(id);
+    } catch (const Error& error) {
+      requests_.answer(id, error.what());
+    }
+  }
 }
 
 // Replaces a report whose checkpoint is not a directory of its own by a failure of the trial, before anything relies on
@@ -171,6 +195,7 @@ bool Controller::receive(Event& event) {
 void Controller::handled(const Step& step) {
   running_time_.advance_to(step.time);
   if (const auto* lost = std::get_if<TimeLost>(&step.event)) running_time_.leave_out(lost->seconds);
+  if (std::holds_alternative<PauseRequested>(step.event)) paused_at_ = step.time;
 }
 
 void Controller::all_handled() {
@@ -245,6 +270,7 @@ void Controller::perform(const Action& action) {
 
 void Controller::turn_ends(const std::vector<Step>& turn) {
   setting_.description.reset();
+  for (const std::string& id : std::exchange(unanswered_, {})) requests_.answer(id, "");
   for (const Step& step : turn) {
     if (const auto* ended = std::get_if<WorkerEnded>(&step.event)) {
       console_.worker_ended(ended->trial);
@@ -382,6 +408,7 @@ void Controller::tick(TimePoint now) {
 
 void Controller::add_deadlines(control::Earliest& earliest) const {
   earliest.add(console_.next_tick());
+  earliest.add(next_requests_);
   if (watches_memory()) earliest.add(next_memory_check_);
 }
 

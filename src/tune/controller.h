@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "control/requests.h"
 #include "control/turns.h"
 #include "engine/engine.h"
 #include "store/experiment_store.h"
@@ -75,6 +76,7 @@ class Controller final : public control::Turns<Experiment> {
   std::set<std::string> checkpoints_to_keep() const override;
 
   bool watches_memory() const;
+  void take_requests(std::vector<Event>& events);
   Event checked(Event event);
   TrialAssignment assignment_of(const Launch& launch) const;
   std::vector<std::string> nodes_for_workers(const Launch& launch) const;
@@ -95,6 +97,10 @@ class Controller final : public control::Turns<Experiment> {
   Console& console_;
   TimePoint next_memory_check_ = {};
   ResultFiles files_;
+  control::Requests requests_;
+  TimePoint next_requests_ = {};
+  std::vector<std::string> unanswered_ = {};  // requests that are in the present turn
+  double paused_at_ = 0;                      // seconds since 1970; while the experiment is paused
   CallbackList callbacks_;
   std::optional<std::string> callback_states_ = {};  // to be written with the turn
   Snapshots snapshots_;

@@ -88,6 +88,19 @@ struct TimerFired {
 };
 // The user interrupted the experiment: trials stop at their next report, and a restore continues them.
 struct ExperimentInterrupted {};
+// What the user has asked of the running experiment (control/requests.h).
+struct TrialStopRequested {
+  TrialIndex trial = 0;
+};
+struct StopRequested {};
+// Trials stop at their next report, and the controller stays.
+struct PauseRequested {};
+struct ResumeRequested {
+  double running_time_s = 0;  // so far, without the pause
+};
+struct ConfigEnqueued {
+  Config values = {};  // by path; those of the next trial
+};
 // The files of these checkpoints now survive a loss of power.
 struct CheckpointsSynced {
   std::vector<checkpoint::CheckpointId> checkpoints = {};
@@ -102,7 +115,8 @@ struct Suggested {
 };
 using Event = std::variant<ControllerStarted, ResultReported, FunctionReturned, FunctionThrew, WorkerDeclined,
                            WorkerEnded, TimerFired, ExperimentInterrupted, CheckpointsSynced, MemoryRunsShort, TimeLost,
-                           Suggested, NodeJoined, NodeDraining, NodeLeft>;
+                           Suggested, NodeJoined, NodeDraining, NodeLeft, TrialStopRequested, StopRequested,
+                           PauseRequested, ResumeRequested, ConfigEnqueued>;
 
 // ---- Actions. The first group is part of the turn's transaction; everything else is done when that is committed. They
 // carry what they need of a trial's state, which may be another one when they are carried out; its id, tag and

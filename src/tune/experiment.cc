@@ -15,10 +15,9 @@
 #include "cadre/detail/enum_names.h"
 #include "checkpoint/checkpoint_files.h"
 #include "tune/experiment_directory.h"
+#include "tune/new_parts.h"
 #include "tune/options/check_search_space.h"
-#include "tune/options/extend.h"
 #include "tune/result_keys.h"
-#include "tune/stoppers/threshold_stopper.h"
 #include "tune/trial_places.h"
 
 namespace cadre::tune {
@@ -36,22 +35,6 @@ const char* when(engine::Exit::Kind kind) {
 
 Failure ran_too_long(Seconds limit) {
   return {fmt::format("the trial has run for its limit of {:g} s", limit.count()), false};
-}
-
-std::unique_ptr<Searcher> new_searcher(const TunerOptions& options) {
-  const TuneConfig& tune = options.tune_config;
-  return tune.searcher.make({.seed = tune.seed,
-                             .space = options.param_space,
-                             .metric = {tune.metric.name, tune.mode},
-                             .num_samples = tune.num_samples});
-}
-
-std::unique_ptr<Scheduler> new_scheduler(const TunerOptions& options) {
-  return options.tune_config.scheduler.make({.seed = options.tune_config.seed});
-}
-
-StopperSet new_stoppers(const TunerOptions& options) {
-  return {options.run_config.stop, {.seed = options.tune_config.seed, .space = options.param_space}};
 }
 
 // Counts a failure of the trial's present worker. Returns true if the trial is to be tried again.
@@ -91,12 +74,12 @@ void Experiment::handle(const Event& event, Actions& actions, const RecordedAnsw
 }
 
 bool Experiment::finished() const {
-  return state_.workers == 0 && (state_.interrupted || (live_.empty() && trials_to_come() == 0));
+  return state_.workers == 0 && (interrupted() || (live_.empty() && trials_to_come() == 0));
 }
 
 bool Experiment::awaits(const Timer& timer) const {
   if (timer.kind == Timer::Kind::barrier) return !live_.empty();
-  if (timer.kind == Timer::Kind::budget) return !finished() && state_.phase == Phase::running;
+  if (timer.kind == Timer::Kind::budget) return !finished() && state_.phase == Phase::running && !state_.paused;
   if (timer.kind == Timer::Kind::retry) {
     const Trial& trial = trials_.at(timer.trial);
     return trial.backs_off && trial.attempt == timer.number;
@@ -105,7 +88,8 @@ bool Experiment::awaits(const Timer& timer) const {
   if (trial == nullptr) return false;
   const bool runs = runs_user_code(trial->worker);
   if (timer.kind == Timer::Kind::running) return runs;
-  return trial->worker == WorkerState::stopping || (runs && (state_.interrupted || state_.phase == Phase::stopping));
+  return trial->worker == WorkerState::stopping ||
+         (runs && (state_.interrupted || state_.phase == Phase::stopping || trial->stop_requested));
 }
 
 bool Experiment::counts(const ResultReported& event) const {
@@ -123,8 +107,9 @@ bool Experiment::is_repeated(const ResultReported& event) const {
 }
 
 std::int64_t Experiment::trials_to_come() const {
-  if (state_.phase != Phase::running || searcher_.is_finished()) return 0;
-  return std::max<std::int64_t>(0, variants_.size() - std::ssize(trials_));
+  if (state_.phase != Phase::running) return 0;
+  const std::int64_t others = searcher_.is_finished() ? 0 : variants_.size() - std::ssize(trials_);
+  return std::ssize(state_.queue) + std::max<std::int64_t>(0, others);
 }
 
 std::int64_t Experiment::contenders() const {
@@ -167,7 +152,7 @@ void Experiment::on(const ControllerStarted& event) {
   state_.resources = event.resources;
   holders_.clear();
   state_.workers = 0;
-  state_.interrupted = false;
+  state_.interrupted = state_.paused = false;
   // After an interruption no worker is left: trials that had not ended start again from their checkpoints.
   for (Trial& trial : trials_) {
     trial.held.reset();
@@ -185,95 +170,24 @@ void Experiment::on(const ControllerStarted& event) {
     trial.changed.reset();
     if (trial.status == TrialStatus::running) set_aside(trial);
   }
+  for (Trial& trial : trials_) {
+    if (trial.stop_requested) stop_early(trial);
+  }
   population_is_made();
   follow(scheduler_->on_controller_start(*this));
+  start_budget(event.running_time_s);
+  if (is_restored) say_if_only_failures_are_left();
+}
+
+void Experiment::start_budget(double running_time_s) {
   std::optional<Seconds> budget = stoppers_.timeout();
   if (const auto& limit = options_.tune_config.time_budget) budget = budget ? std::min(*budget, *limit) : *limit;
-  const double left = budget ? budget->count() - event.running_time_s : 0;
+  const double left = budget ? budget->count() - running_time_s : 0;
   if (state_.phase == Phase::stopping ||
       (budget && left <= 0)) {  // the interruption came while all trials were stopping
     stop_all();
   } else if (budget) {
     actions_->push_back(StartTimer{{Timer::Kind::budget, 0, 0}, left});
-  }
-  if (is_restored) say_if_only_failures_are_left();
-}
-
-// Goes on with other options: makes anew what is made from them, and continues trials that only the former stop
-// criteria had ended.
-void Experiment::extend(const Extension& extension) {
-  const std::int64_t samples = samples_made();
-  tune::extend(options_, extension);
-  state_.extension = extension_between(first_options_, options_);
-  if (extension.param_space) state_.variants = {.trial = std::ssize(trials_), .sample = samples};
-  variants_ = VariantGenerator(options_.param_space, options_.tune_config, state_.variants);
-  if (extension.stop) stoppers_ = new_stoppers(options_);
-  if (extension.stop || extension.time_budget) {
-    if (state_.phase == Phase::stopping) state_.phase = Phase::running;
-  } else if (state_.phase == Phase::stopping) {
-    actions_->push_back(
-        Say{"Warning: all trials were stopped, and an extension without `stop` and `time_budget` makes none go on"});
-  }
-  std::vector<TrialIndex> continued;
-  for (const Trial& trial : trials_) {
-    if (is_extended(trial, extension)) continued.push_back(trial.index);
-  }
-  for (const TrialIndex index : continued) {
-    Trial& trial = trials_[index];
-    record(DecisionKind::extend, trial);
-    trial.ended_by = EndedBy::itself;
-    live_.insert(index);
-    if (trial.attempt == 0) {
-      begin_waiting(trial, TrialStatus::pending);
-      actions_->push_back(state_of(trial));
-    } else {
-      trial.status = TrialStatus::running;  // as before its end
-    }
-    if (!extension.scheduler) scheduler_->on_trial_add(view_of(trial));
-  }
-  // What a searcher has learned from the end of a trial that goes on cannot be taken back.
-  if (extension.searcher || extension.param_space || !continued.empty()) make_searcher();
-  if (extension.scheduler) make_scheduler();
-  actions_->push_back(Say{fmt::format("The experiment goes on with other options: {}{}", to_json(to_stored(extension)),
-                                      continued.empty() ? ""
-                                                        : fmt::format("; {} {} that had ended {}", continued.size(),
-                                                                      continued.size() == 1 ? "trial" : "trials",
-                                                                      continued.size() == 1 ? "goes on" : "go on"))});
-}
-
-// Makes an experiment without trials as it is after extensions.
-void Experiment::restore_options(const Extension& extension, VariantBegin variants) {
-  if (!extension.is_set()) return;
-  tune::extend(options_, extension);
-  variants_ = VariantGenerator(options_.param_space, options_.tune_config, variants);
-  searcher_ = AskedSearcher(new_searcher(options_));
-  scheduler_ = new_scheduler(options_);
-  stoppers_ = new_stoppers(options_);
-}
-
-// Returns true if the trial ended only because of stop criteria that the extension replaces.
-bool Experiment::is_extended(const Trial& trial, const Extension& extension) const {
-  if (trial.status != TrialStatus::terminated || trial.ended_by == EndedBy::itself) return false;
-  if (trial.ended_by == EndedBy::its_stop && !extension.stop) return false;
-  if (!extension.stop && !extension.time_budget) return false;
-  return !reaches(trial.last_result, options_.run_config.stop.thresholds);
-}
-
-// Makes a searcher that is told of all trials, as when an experiment is restored.
-void Experiment::make_searcher() {
-  searcher_ = AskedSearcher(new_searcher(options_));
-  for (const Trial& trial : trials_) searcher_.on_trial_add(trial.index, trial.config_at_first());
-  for (const Trial& trial : trials_) {
-    if (trial.ended()) searcher_.on_trial_end(trial.index, trial.status, trial.last_result);
-  }
-}
-
-// Makes a scheduler to which all trials are new.
-void Experiment::make_scheduler() {
-  scheduler_ = new_scheduler(options_);
-  for (const Trial& trial : trials_) scheduler_->on_trial_add(view_of(trial));
-  for (const Trial& trial : trials_) {
-    if (trial.ended()) follow(scheduler_->on_trial_end(view_of(trial), *this));
   }
 }
 
@@ -311,6 +225,7 @@ void Experiment::resume_errored(Trial& trial, bool anew) {
   state_.phase = Phase::running;
   trial.error.clear();
   trial.failures = trial.restore_failures = trial.preemption_failures = trial.futile_attempts = 0;
+  trial.stop_requested = false;
   if (anew) {
     trial.step = 0;
     trial.after_save.reset();
@@ -361,6 +276,7 @@ void Experiment::on(const ResultReported& event) {
   trial->offers_checkpoint = report.offers_checkpoint && report.checkpoint.empty();
   if (repeated) {  // it was logged and counted the first time
     if (is_saved_result(event)) return on_saved(*trial);
+    if (trial->stop_requested) return stop_by_request(*trial);
     return state_.phase == Phase::stopping ? end_by_stop(*trial) : resume(*trial);
   }
   trial->after_save.reset();
@@ -429,6 +345,7 @@ void Experiment::on(const TimerFired& event) {
   if (timer.kind == Timer::Kind::stopping) {
     if (runs_user_code(trial.worker)) {
       kill(trial, std::nullopt);
+      if (trial.stop_requested) return stop_by_request(trial);
       return state_.phase == Phase::stopping ? end_by_stop(trial) : set_aside(trial);
     }
     return kill(trial, std::nullopt);
@@ -441,6 +358,11 @@ void Experiment::on(const TimerFired& event) {
 }
 
 void Experiment::on(const ExperimentInterrupted&) {
+  state_.paused = false;
+  interrupt_all();
+}
+
+void Experiment::interrupt_all() {
   state_.interrupted = true;
   const double grace = options_.run_config.stop_grace_period.count();
   for (Trial& trial : trials_) {
@@ -552,6 +474,10 @@ Decision Experiment::decide(Trial& trial, const Metrics& metrics) {
                    : state_.phase == Phase::stopping ? EndedBy::all_stop
                                                      : EndedBy::itself;
   if (is_done || trial.ended_by != EndedBy::itself) return {.kind = Decision::Kind::finish};
+  if (trial.stop_requested) {
+    trial.ended_by = EndedBy::early_stop;
+    return {.kind = Decision::Kind::stop};
+  }
   const std::optional<Seconds>& limit = options_.run_config.limits.time;
   if (limit && trial.time_total_s >= limit->count())
     return {.kind = Decision::Kind::fail, .reason = ran_too_long(*limit).cause};
@@ -599,7 +525,7 @@ bool Experiment::stop_function_ends(const Trial& trial, const Metrics& metrics) 
 
 Decision Experiment::ask_scheduler(Trial& trial, const Metrics& metrics) {
   Decision decision = scheduler_->on_result(view_of(trial), metrics, *this);
-  trial.stopped_early = decision.kind == Decision::Kind::stop;
+  trial.ended_by = decision.kind == Decision::Kind::stop ? EndedBy::early_stop : EndedBy::itself;
   return decision;
 }
 
@@ -776,13 +702,13 @@ void Experiment::take_changes_back(Trial& trial) {
 void Experiment::stop_early(Trial& trial) {
   if (trial.ended()) return;
   if (trial.worker == WorkerState::saving) {  // it would wait when it is saved
-    trial.stopped_early = true;
+    trial.ended_by = EndedBy::early_stop;
     trial.after_save = AfterSave::stop;
     return;
   }
   if (!waiting_.contains(trial.index))
     throw std::logic_error(fmt::format("the scheduler stops trial {}, which is not paused", trial.id));
-  trial.stopped_early = true;
+  trial.ended_by = EndedBy::early_stop;
   if (trial.worker == WorkerState::parked && saves_at_end() && can_save(trial))
     return ask_to_save(trial, AfterSave::stop);
   end(trial, TrialStatus::terminated);
@@ -814,7 +740,7 @@ void Experiment::exploit(const Exploit& exploit) {
   target.futile_attempts = 0;
   target.backs_off = false;
   target.after_save.reset();
-  target.stopped_early = false;  // it goes on, whatever the decision says of it
+  target.ended_by = EndedBy::itself;  // it goes on, whatever the decision says of it
   take_changes_back(target);
   const bool needs_the_same = update_needs(target);
   add_needs(target, data);
@@ -910,6 +836,10 @@ void Experiment::unpark_the_coldest() {
 void Experiment::fail(Trial& trial, Failure failure) {
   trial.error = std::move(failure.cause);
   actions_->push_back(LogError{trial.index, trial.attempt, training_iteration(trial.last_result), trial.error});
+  if (failure.may_retry && trial.stop_requested) {
+    trial.error.clear();
+    return stop_by_request(trial);
+  }
   if (failure.may_retry && state_.phase != Phase::stopping && count_failure(trial, options_.run_config.failure_config))
     return try_again(trial);
   end(trial, TrialStatus::error);
@@ -917,7 +847,7 @@ void Experiment::fail(Trial& trial, Failure failure) {
 }
 
 void Experiment::end(Trial& trial, TrialStatus status) {
-  if (status == TrialStatus::terminated && trial.stopped_early) status = TrialStatus::stopped;
+  if (status == TrialStatus::terminated && trial.ended_by == EndedBy::early_stop) status = TrialStatus::stopped;
   record(status == TrialStatus::error     ? DecisionKind::fail
          : status == TrialStatus::stopped ? DecisionKind::stop
                                           : DecisionKind::end,
@@ -986,6 +916,7 @@ void Experiment::wait_before_retry(Trial& trial, double delay_s) {
 // Makes a trial go on elsewhere whose worker was lost with its node, before others that wait.
 void Experiment::lose_node(Trial& trial, Failure failure) {
   if (state_.phase == Phase::stopping) return end_by_stop(trial);
+  if (trial.stop_requested) return stop_by_request(trial);
   ++trial.preemption_failures;
   ++trial.futile_attempts;
   const std::int64_t most = options_.run_config.failure_config.max_preemption_failures;
@@ -1292,7 +1223,12 @@ bool Experiment::population_is_made() {
 // Makes the next trial. Returns false if the searcher has no config for it now.
 bool Experiment::make_trial() {
   const auto index = static_cast<TrialIndex>(trials_.size());
-  if (recorded(index, "config") != nullptr) {  // by a searcher that was not asked in another thread
+  if (!state_.queue.empty() && !searcher_.is_asked()) {
+    variants_.insert(index, state_.queue.front());
+    state_.queued.emplace(index, std::move(state_.queue.front()));
+    state_.queue.erase(state_.queue.begin());
+    make_trial(index, Config());
+  } else if (recorded(index, "config") != nullptr) {  // by a searcher that was not asked in another thread
     const Value* values = recorded(index, "suggestion");
     make_trial(index, values == nullptr ? Config() : Config(*values));
   } else if (variants_.has_point(index)) {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -64,7 +65,10 @@ class Experiment final : private Population {
 
   // Returns true if nothing is left to do or, after an interruption, no worker is left.
   bool finished() const;
-  bool interrupted() const { return state_.interrupted; }
+  bool interrupted() const { return state_.interrupted && !state_.paused; }
+  bool paused() const { return state_.paused; }
+  // Returns true if all trials are being ended.
+  bool ends() const { return state_.phase != Phase::running; }
   // Returns the latest checkpoints of trials that have not terminated: they, or others in an exploit, continue from
   // them. `of_extended`: also of those that an extension may continue.
   std::vector<checkpoint::CheckpointId> needed_checkpoints(bool of_extended = false) const;
@@ -107,8 +111,11 @@ class Experiment final : private Population {
     std::int64_t workers = 0;        // number of processes that have not ended
     std::int64_t pauses = 0;         // number of times a worker was parked
     Phase phase = Phase::running;
-    bool interrupted = false;  // until the next controller begins
-    Extension extension = {};  // all that differs from the first options
+    bool interrupted = false;                  // until the next controller begins
+    bool paused = false;                       // true: interrupted until the user asks to go on
+    std::vector<Config> queue = {};            // configs that the user has enqueued, for the next trials
+    std::map<TrialIndex, Config> queued = {};  // those that have become trials
+    Extension extension = {};                  // all that differs from the first options
     VariantBegin variants = {};
     bool warned = false;  // true: the first result was checked for metrics of the options
     bool said_who_cannot_restart = false;
@@ -149,6 +156,14 @@ class Experiment final : private Population {
   void on(const MemoryRunsShort& event);
   void on(const TimeLost&) {}  // timers do not count lost time
   void on(const Suggested& event);
+  void on(const TrialStopRequested& event);
+  void on(const StopRequested& event);
+  void on(const PauseRequested& event);
+  void on(const ResumeRequested& event);
+  void on(const ConfigEnqueued& event);
+  void stop_by_request(Trial& trial);
+  void interrupt_all();
+  void start_budget(double running_time_s);
   void on(const NodeJoined& event);
   void on(const NodeDraining& event);
   void on(const NodeLeft& event);
@@ -157,7 +172,7 @@ class Experiment final : private Population {
   void drop_lost(checkpoint::CheckpointId checkpoint);
   void resume_errored(Trial& trial, bool anew);
   void extend(const Extension& extension);
-  void restore_options(const Extension& extension, VariantBegin variants);
+  void restore_options(const State& saved);
   void make_searcher();
   void make_scheduler();
   bool is_extended(const Trial& trial, const Extension& extension) const;

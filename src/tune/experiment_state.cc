@@ -33,7 +33,7 @@ Value Experiment::save_trial(TrialIndex index) const {
 
 void Experiment::load(const Value& value, const std::function<Value(TrialIndex)>& ended_trial) {
   auto saved = cadre::complete_from_value<Saved>(value);
-  restore_options(saved.rest.extension, saved.rest.variants);
+  restore_options(saved.rest);
   if (saved.trials > variants_.size())
     throw InvalidArgument(fmt::format("the state has {} trials of {}", saved.trials, variants_.size()));
   for (TrialIndex index = 0; index < saved.trials; ++index) {

@@ -59,11 +59,12 @@ enum class AfterSave {
   decide,   // the scheduler is asked again
 };
 
-// The reason for which a trial that an extension may continue has ended.
+// The reason for the end of a trial.
 enum class EndedBy {
-  itself,    // its function returned, it reported `done`, it failed, or its scheduler stopped it
-  its_stop,  // a stop criterion of its own
-  all_stop,  // all trials were stopped: the time was used up, or a stopper said so
+  itself,      // its function returned, it reported `done`, or it failed
+  its_stop,    // a stop criterion of its own
+  all_stop,    // all trials were stopped: the time was used up, or a stopper or the user said so
+  early_stop,  // its scheduler has stopped it early, or the user
 };
 
 struct Failure {
@@ -130,7 +131,7 @@ struct Trial {
   bool takes_over = false;                   // true: the parked worker will get another checkpoint and config
   bool restoring = false;                    // true: the worker began with a checkpoint and has not reported yet
   std::optional<Failure> killed_for = {};    // why it was killed; empty: not for a failure
-  bool stopped_early = false;                // true: it ends by the scheduler's decision
+  bool stop_requested = false;               // by the user: it ends with its next report
   EndedBy ended_by = EndedBy::itself;        // set when its end is decided
   double time_total_s = 0;                   // up to its last report
 

@@ -131,7 +131,8 @@ struct ExperimentSummary {
   std::string trainable = {};                         ///< name of the function or class
   ExperimentState state = ExperimentState::finished;  ///< current state
   std::string controller = {};    ///< process that runs it, "process 4711 on host, for 20 s"; empty: none
-  Config options = {};            ///< original options; docs/formats.md, "The stored options"
+  bool is_paused = false;         ///< true: it runs, but waits for `cadre resume`
+  Config options = {};            ///< present options; docs/formats.md, "The stored options"
   std::string metric = {};        ///< metric of its TuneConfig; may be empty
   std::optional<Mode> mode = {};  ///< mode of its TuneConfig; empty if it has no metric
   double started = 0;             ///< seconds since 1970

@@ -333,11 +333,13 @@ std::int64_t count_combinations(const Space& space, const Config& point, std::in
   return combinations(SpaceEntry(space), "", point, limit);
 }
 
-VariantGenerator::VariantGenerator(Space space, const TuneConfig& tune, VariantBegin begin)
+VariantGenerator::VariantGenerator(Space space, const TuneConfig& tune, VariantBegin begin,
+                                   std::map<TrialIndex, Config> inserted)
     : space_(std::move(space)),
       seed_(tune.seed),
       constant_grid_search_(tune.constant_grid_search),
       begin_(begin),
+      inserted_(std::move(inserted)),
       combinations_(count_combinations(space_, {}, kMostTrials)),
       size_(begin.trial) {
   const auto made = std::min(begin.sample, std::ssize(tune.points_to_evaluate));
@@ -347,32 +349,49 @@ VariantGenerator::VariantGenerator(Space space, const TuneConfig& tune, VariantB
   size_ += std::max<std::int64_t>(0, others) * combinations_;
 }
 
-VariantGenerator::Place VariantGenerator::place_of(std::int64_t trial) const {
-  const auto point = static_cast<std::size_t>(std::ranges::upper_bound(ends_, trial) - ends_.begin());
-  const std::int64_t within = trial - (point == 0 ? begin_.trial : ends_[point - 1]);
+std::int64_t VariantGenerator::inserted_before(std::int64_t trial) const {
+  return std::distance(inserted_.begin(), inserted_.lower_bound(static_cast<TrialIndex>(trial)));
+}
+
+std::int64_t VariantGenerator::variant(std::int64_t trial) const {
+  // Those before the beginning are among the trials that are made.
+  return trial - std::max<std::int64_t>(0, inserted_before(trial) - inserted_before(begin_.trial));
+}
+
+std::int64_t VariantGenerator::size() const { return size_ + std::ssize(inserted_) - inserted_before(begin_.trial); }
+
+VariantGenerator::Place VariantGenerator::place_of(std::int64_t variant) const {
+  const auto point = static_cast<std::size_t>(std::ranges::upper_bound(ends_, variant) - ends_.begin());
+  const std::int64_t within = variant - (point == 0 ? begin_.trial : ends_[point - 1]);
   const std::int64_t sample = begin_.sample + static_cast<std::int64_t>(point);
   if (point < points_.size()) return {point, sample, within};
   return {point, sample + within / combinations_, within % combinations_};
 }
 
 std::int64_t VariantGenerator::samples_of(std::int64_t trials) const {
-  return trials <= begin_.trial ? begin_.sample : place_of(trials - 1).sample + 1;
+  const std::int64_t variants = variant(trials);
+  return variants <= begin_.trial ? begin_.sample : place_of(variants - 1).sample + 1;
 }
 
 Variant VariantGenerator::operator()(std::int64_t trial, const Config& suggestion) const {
-  const Place place = place_of(trial);
-  const bool has_point = place.point < points_.size();
-  const auto stream = static_cast<std::uint32_t>(constant_grid_search_ ? place.sample : trial);
+  const auto inserted = inserted_.find(static_cast<TrialIndex>(trial));
+  const bool is_inserted = inserted != inserted_.end();
+  const Place place = is_inserted ? Place{} : place_of(variant(trial));
+  const bool has_point = is_inserted || place.point < points_.size();
+  const Config& given = is_inserted ? inserted->second : has_point ? points_[place.point] : suggestion;
+  const std::int64_t of_sample = is_inserted ? kMostTrials + trial : place.sample;
+  const auto stream = static_cast<std::uint32_t>(constant_grid_search_ ? of_sample : trial);
   Space space = space_;
   for (const auto& [path, value] : suggestion) add_missing(path, value, space);
-  Variant variant =
-      Resolver(has_point ? points_[place.point] : suggestion, seed_, stream, place.combination).resolve(space);
-  variant.sampled = sampled_of(space_, has_point ? points_[place.point] : Config(), variant.config.dict());
-  return variant;
+  Variant made = Resolver(given, seed_, stream, place.combination).resolve(space);
+  made.sampled = sampled_of(space_, has_point ? given : Config(), made.config.dict());
+  return made;
 }
 
 Dict VariantGenerator::sampled(std::int64_t trial, const Config& config) const {
-  const auto point = static_cast<std::size_t>(std::ranges::upper_bound(ends_, trial) - ends_.begin());
+  if (const auto inserted = inserted_.find(static_cast<TrialIndex>(trial)); inserted != inserted_.end())
+    return sampled_of(space_, inserted->second, config.dict());
+  const std::size_t point = place_of(variant(trial)).point;
   return sampled_of(space_, point < points_.size() ? points_[point] : Config(), config.dict());
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,13 +35,21 @@ struct VariantBegin {
 class VariantGenerator {
  public:
   // The options must have passed check_options(). Those of the first trials and samples are made: `begin`.
-  VariantGenerator(Space space, const TuneConfig& tune, VariantBegin begin = {});
+  // `inserted`: see insert().
+  VariantGenerator(Space space, const TuneConfig& tune, VariantBegin begin = {},
+                   std::map<TrialIndex, Config> inserted = {});
 
-  std::int64_t size() const { return size_; }  // number of trials, with those that are made
+  // Makes a trial, which is not made yet, one with these values, by path, instead of a variant: that comes later. A
+  // grid that they omit has its first option.
+  void insert(std::int64_t trial, Config values) {
+    inserted_.emplace(static_cast<TrialIndex>(trial), std::move(values));
+  }
+
+  std::int64_t size() const;  // number of trials, with those that are made
   // Returns the number of samples that the first trials belong to.
   std::int64_t samples_of(std::int64_t trials) const;
   // Returns true if the trial has a point to evaluate.
-  bool has_point(std::int64_t trial) const { return !ends_.empty() && trial < ends_.back(); }
+  bool has_point(std::int64_t trial) const { return !ends_.empty() && variant(trial) < ends_.back(); }
   // Returns the config of a trial, that of `begin` to size() - 1. `suggestion`: values by path, for a trial without a
   // point; keys that the space lacks are added.
   Variant operator()(std::int64_t trial, const Config& suggestion = {}) const;
@@ -55,7 +64,10 @@ class VariantGenerator {
     std::int64_t sample = 0;
     std::int64_t combination = 0;  // of grids
   };
-  Place place_of(std::int64_t trial) const;
+  Place place_of(std::int64_t variant) const;
+  // Returns the number that a trial would have without those that were inserted before it.
+  std::int64_t variant(std::int64_t trial) const;
+  std::int64_t inserted_before(std::int64_t trial) const;
 
   Space space_;
   std::uint64_t seed_;
@@ -63,8 +75,9 @@ class VariantGenerator {
   VariantBegin begin_;
   std::vector<Config> points_;      // of the samples from `begin_` on
   std::vector<std::int64_t> ends_;  // for each point, the number of trials up to and including it
-  std::int64_t combinations_;       // trials of a sample without a point
-  std::int64_t size_;
+  std::map<TrialIndex, Config> inserted_;
+  std::int64_t combinations_;  // trials of a sample without a point
+  std::int64_t size_;          // without those that were inserted
 };
 
 // Returns the number of trials of a sample, at most `limit`.

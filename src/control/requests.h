@@ -1,0 +1,49 @@
+// Requests to a running controller, such as to pause. They are files in its run's directory, so there is no port, and
+// only who may write there can make one: the owner. A request is answered when what follows from it is in the store.
+//
+// A request is a file `.requests/<id>.json`, {"request": ..., "until": seconds since 1970}, which the controller takes
+// away when it reads it, so that none is carried out twice. The answer, `.requests/<id>.answer`, has "error" if it was
+// refused. docs/formats.md describes both.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cadre/value.h"
+
+namespace cadre::control {
+
+// The controller's end.
+class Requests {
+ public:
+  // The time between two looks at the directory.
+  static constexpr auto kPeriod = std::chrono::milliseconds(250);
+
+  explicit Requests(std::filesystem::path run) : folder_(std::move(run) / kFolder) {}
+
+  struct Request {
+    std::string id = {};
+    Dict content = {};
+  };
+  // Takes the requests that have come, oldest first. Answers those that cannot be read or are too old; ignores those of
+  // other users. Does not throw.
+  std::vector<Request> take();
+  // Answers a request; `error`: why it is refused, or empty. Does not throw: whoever asked may be gone.
+  void answer(const std::string& id, const std::string& error);
+
+  static constexpr const char* kFolder = ".requests";
+
+ private:
+  std::filesystem::path folder_;
+};
+
+// Asks the controller of the run in `directory`, and waits for its answer. Throws InvalidArgument with the reason if it
+// refuses, NotFound if none runs there, and StorageError if nothing can be written there or no answer comes in time:
+// then it may still come to it, if a message says so.
+void ask_controller(const std::filesystem::path& directory, const Dict& content,
+                    std::chrono::milliseconds patience = std::chrono::seconds(30));
+
+}  // namespace cadre::control
