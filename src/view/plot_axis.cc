@@ -37,6 +37,14 @@ std::string number_text(double value, int decimals) {
 
 int decade_of(double value) { return static_cast<int>(std::floor(std::log10(value) + 1e-9)); }
 
+// Returns a digit times a power of ten as text: "0.05", or "5×10⁻⁷" where the zeros would have to be counted.
+std::string round_number_text(int digit, int exponent) {
+  constexpr int lowest_plain = -3;
+  constexpr int highest_plain = 4;
+  if (exponent >= lowest_plain && exponent <= highest_plain) return fmt::format("{:g}", digit * std::pow(10, exponent));
+  return (digit == 1 ? "" : fmt::format("{}×", digit)) + power_of_ten(exponent);
+}
+
 }  // namespace
 
 PlotAxis::PlotAxis(double lowest, double highest, Scale scale) : scale_(scale) {
@@ -88,7 +96,8 @@ PlotAxis::Ticks PlotAxis::logarithmic_ticks(int count) const {
   const int lowest = static_cast<int>(std::ceil(begin_ - 1e-9));
   const int highest = static_cast<int>(std::floor(end_ + 1e-9));
   const bool plain = lowest >= -3 && highest <= 4;
-  if (highest - lowest >= 1) {
+  constexpr int fewest = 3;  // of powers of ten; two alone say little about what lies between and beyond them
+  if (highest - lowest + 1 >= fewest) {
     const int step = (highest - lowest) / count + 1;
     const int first = static_cast<int>(std::ceil(static_cast<double>(lowest) / step)) * step;
     for (int exponent = first; exponent <= highest; exponent += step)
@@ -97,10 +106,9 @@ PlotAxis::Ticks PlotAxis::logarithmic_ticks(int count) const {
     return ticks;
   }
   for (int exponent = lowest - 1; exponent <= highest + 1; ++exponent) {
-    for (const double factor : {1.0, 2.0, 5.0}) {
-      const double value = factor * std::pow(10, exponent);
-      const double position = position_of(value);
-      if (position >= 0 && position <= 1) ticks.ticks.push_back({position, fmt::format("{:g}", value)});
+    for (const int digit : {1, 2, 5}) {
+      const double position = position_of(digit * std::pow(10, exponent));
+      if (position >= 0 && position <= 1) ticks.ticks.push_back({position, round_number_text(digit, exponent)});
     }
   }
   if (ticks.ticks.size() >= 2) return ticks;

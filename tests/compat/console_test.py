@@ -181,7 +181,16 @@ class ConsoleTest(unittest.TestCase):
         self.assertEqual(terminal.finish(), 0)
         self.assertTrue(any(re.search(r"^\.\.\. .*\d+ more PENDING", text, re.MULTILINE) for text in seen))
         everything = terminal.scrolled_away() + terminal.lines()
-        self.assertEqual(sum(line.startswith("│ 00059  TERMINATED") for line in everything), 1)
+        # The last table has the best trials first, and is cut to what fits the window.
+        last = max(i for i, line in enumerate(everything) if line.startswith("│ Trial  status"))
+        rows = [line for line in everything[last + 2:] if line.startswith("│ 000")]
+        end = everything[last].index(" score") + len(" score")
+        scores = [float(line[:end].split()[-1]) for line in rows]
+        self.assertEqual(scores, sorted(scores, reverse=True))
+        self.assertTrue(5 <= len(rows) < 24, everything[last:])
+        self.assertIn(f"... {60 - len(rows)} more TERMINATED", everything)
+        best = [line for line in everything if line.startswith("Current best trial: ")][-1]
+        self.assertEqual(rows[0].split()[1], best.split()[3])
 
     def test_a_window_that_changes_its_size_shows_one_block_again(self):
         for lines, columns in [(20, 50), (40, 120), (16, 80), (24, 50)]:

@@ -169,6 +169,26 @@ TEST_F(StatusBlock, TheBestIsShownEvenWhereItsStatusHasNoShare) {
   EXPECT_THAT(select_trials(view, overview_of(view, kFocus), 1).rows, ElementsAre(3));
 }
 
+TEST_F(StatusBlock, InTheLastTableTheBestComeFirstAndThoseWithoutTheMetricLast) {
+  std::vector<Trial> trials = trials_of(6, TrialStatus::terminated);
+  for (std::size_t i = 0; i < trials.size(); ++i) trials[i].last_result.set("score", static_cast<double>(i % 3));
+  trials[1].last_result.set("score", std::nan(""));
+  trials[2].status = TrialStatus::error;
+  trials[3].last_result = {};
+  trials[3].status = TrialStatus::error;
+  const ExperimentView view = view_of(trials, 5);
+  const auto ranked = [&](Mode mode, std::size_t maximum) {
+    return rank_trials(view, overview_of(view, kFocus), {.metric = "score", .mode = mode}, maximum);
+  };
+  EXPECT_THAT(ranked(Mode::max, 20).rows, ElementsAre(2, 5, 4, 0, 1, 3));
+  EXPECT_THAT(ranked(Mode::min, 20).rows, ElementsAre(0, 4, 2, 5, 1, 3));
+  EXPECT_THAT(ranked(Mode::max, 2).rows, ElementsAre(2, 5));
+  EXPECT_THAT(ranked(Mode::max, 2).hidden, ElementsAre(0, 3, 0, 0, 5, 1));
+  const Lines lines = format_tables(view, overview_of(view, kFocus), kFocus, kNow, {.width = 120, .ranked = true});
+  EXPECT_THAT(plain_text(lines[3]), HasSubstr(" 00002 "));
+  EXPECT_THAT(plain_text(lines[4]), HasSubstr(" 00005 "));
+}
+
 TEST_F(StatusBlock, TheBestIsBold) {
   const ExperimentView view = view_of(population_);
   const Lines lines = format_tables(view, overview_of(view, kFocus), kFocus, kNow, {.width = 120});

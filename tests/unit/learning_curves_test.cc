@@ -104,6 +104,14 @@ TEST(LearningCurves, ALogarithmicAxisLeavesOutWhatIsNotPositive) {
   EXPECT_THAT(to_svg(one), HasSubstr(">0.01</text>"));
 }
 
+TEST(LearningCurves, TheHorizontalAxisMayBeLogarithmic) {
+  LearningCurves one = curves({trial("0", {{0, 5}, {1, 1}, {10, 2}, {100, 3}})});
+  one.logarithmic_x = true;
+  const std::string d = picture(one).all("g", "trial").at(0).all("path").at(0).attributes.at("d");
+  EXPECT_EQ(std::ranges::count(d, 'L'), 2);  // 0 is left out
+  EXPECT_THAT(d, HasSubstr("L200,"));        // 10 is in the middle
+}
+
 TEST(LearningCurves, OfManyTrialsTheBestHaveColoursAndTheOthersAreGrey) {
   for (const Mode mode : {Mode::max, Mode::min}) {
     LearningCurves many{.metrics = {{"score"}}, .mode = mode};
@@ -127,6 +135,11 @@ TEST(LearningCurves, OfManyTrialsTheBestHaveColoursAndTheOthersAreGrey) {
     EXPECT_EQ(colours.at("#c4c4c4"), 14);
     EXPECT_EQ(title_of(svg.all("g", "trial").back()), legend.front());  // the best is on top
   }
+}
+
+TEST(LearningCurves, EachPointIsDrawnOnce) {
+  const XmlElement line = picture(curves({trial("0", {{1, 1}, {2, 3}, {3, 2}})})).all("g", "trial").at(0);
+  EXPECT_EQ(std::ranges::count(line.all("path").at(0).attributes.at("d"), ','), 3);
 }
 
 TEST(LearningCurves, OfThousandsOfPointsThoseStayThatCanBeSeen) {

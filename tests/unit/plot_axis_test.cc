@@ -50,6 +50,10 @@ TEST(PlotAxis, ALogarithmicAxisHasPowersOfTenOrWhatIsRoundBetweenThem) {
   EXPECT_EQ(labels({0.01, 100, Scale::logarithmic}), "0.01 0.1 1 10 100 ");
   EXPECT_EQ(labels({1e-12, 1, Scale::logarithmic}), "10⁻¹² 10⁻⁹ 10⁻⁶ 10⁻³ 10⁰ ");
   EXPECT_EQ(labels({0.15, 3, Scale::logarithmic}), "0.2 0.5 1 2 ");
+  EXPECT_EQ(labels({0.0015, 0.06, Scale::logarithmic}), "0.002 0.005 0.01 0.02 0.05 ");
+  EXPECT_EQ(labels({0.0008, 0.06, Scale::logarithmic}), "0.001 0.002 0.005 0.01 0.02 0.05 ");
+  EXPECT_EQ(labels({3e-7, 3e-6, Scale::logarithmic}), "5×10⁻⁷ 10⁻⁶ 2×10⁻⁶ ");
+  EXPECT_EQ(labels({150'000, 3e6, Scale::logarithmic}), "2×10⁵ 5×10⁵ 10⁶ 2×10⁶ ");
   EXPECT_EQ(labels({2.2, 2.7, Scale::logarithmic}), "2.2 2.3 2.4 2.5 2.6 2.7 ");
   const PlotAxis axis(0.01, 100, Scale::logarithmic);
   EXPECT_DOUBLE_EQ(axis.position_of(1), 0.5);

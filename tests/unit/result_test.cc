@@ -8,6 +8,7 @@
 
 #include "cadre/error.h"
 #include "support/message_of.h"
+#include "tune/results/result_rows.h"
 
 namespace cadre::tune {
 namespace {
@@ -44,6 +45,54 @@ TEST(ResultGrid, AnotherMetricThanTheExperimentsNeedsADirection) {
               testing::HasSubstr("said to be min with the metric, and max by mode"));
   std::ostringstream table;
   EXPECT_THROW(grid.write_csv(table, {.rows = Rows::best, .metric = "b"}), InvalidArgument);
+}
+
+// A trial with three results, an exploit after the second one.
+Result trial_with_history() {
+  Result trial = result("00004", {});
+  trial.drawn_config = Config{{"lr", 0.1}, {"model", {{"width", 8}}}};
+  trial.config = Config{{"lr", 0.2}, {"model", {{"width", 8}}}};
+  trial.exploits.push_back({.training_iteration = 2, .first_result = 2, .config = trial.config});
+  detail::ResultRows rows;
+  rows.results = {Metrics{{"loss", 3}, {"eval", {{"accuracy", 0.5}}}, {"phase", "warm"}, {"steps", 10}},
+                  Metrics{{"loss", 2.5}, {"eval", {{"accuracy", Value()}}}, {"phase", "warm"}, {"steps", 20}},
+                  Metrics{{"loss", "diverged"}, {"phase", "hot"}, {"steps", 30}, {"late", true}}};
+  trial.rows = std::make_shared<const detail::ResultRows>(std::move(rows));
+  return trial;
+}
+
+TEST(Result, AColumnHasTheValuesOfAMetricOrAParameterOverTheResults) {
+  const Result trial = trial_with_history();
+  EXPECT_THAT(trial.column<double>("steps"), testing::ElementsAre(10, 20, 30));
+  EXPECT_THAT(trial.column<std::int64_t>("steps"), testing::ElementsAre(10, 20, 30));
+  EXPECT_THAT(trial.column<std::string>("phase"), testing::ElementsAre("warm", "warm", "hot"));
+  EXPECT_THAT(trial.column<double>("config/lr"), testing::ElementsAre(0.1, 0.1, 0.2));
+  EXPECT_THAT(trial.column<int>("config/model/width"), testing::ElementsAre(8, 8, 8));
+  EXPECT_THAT(trial.column<Value>("loss"), testing::ElementsAre(Value(3), Value(2.5), Value("diverged")));
+  EXPECT_THAT(result("0", {}).column<double>("loss"), testing::IsEmpty());
+}
+
+TEST(Result, InAColumnWhatIsMissingIsNaNOrNothing) {
+  const Result trial = trial_with_history();
+  EXPECT_THAT(trial.column<double>("eval/accuracy"), testing::ElementsAre(0.5, testing::IsNan(), testing::IsNan()));
+  EXPECT_THAT(trial.column<std::optional<double>>("eval/accuracy"),
+              testing::ElementsAre(0.5, std::nullopt, std::nullopt));
+  EXPECT_THAT(trial.column<std::optional<bool>>("late"), testing::ElementsAre(std::nullopt, std::nullopt, true));
+  EXPECT_THAT(trial.column<Value>("late"), testing::ElementsAre(Value(), Value(), Value(true)));
+  EXPECT_THAT(test_support::message_of<NotFound>([&] { trial.column<bool>("late"); }),
+              testing::HasSubstr("column \"late\" of trial 00004: result 0 lacks it; ask for a std::optional"));
+}
+
+TEST(Result, AColumnThatIsNotThereOrOfAnotherTypeIsNamed) {
+  const Result trial = trial_with_history();
+  EXPECT_THAT(
+      test_support::message_of<InvalidArgument>([&] { trial.column<double>("loss"); }),
+      testing::AllOf(testing::HasSubstr("column \"loss\" of trial 00004, result 2: "), testing::HasSubstr("diverged")));
+  EXPECT_THAT(test_support::message_of<InvalidArgument>([&] { trial.column<std::string>("steps"); }),
+              testing::HasSubstr("column \"steps\" of trial 00004, result 0: "));
+  EXPECT_THAT(test_support::message_of<NotFound>([&] { trial.column<double>("los"); }),
+              testing::HasSubstr("no result of trial 00004 has a column \"los\"; the last one has: loss, phase, steps, "
+                                 "late, config/lr, config/model/width"));
 }
 
 TEST(ResultGrid, WithoutAMetricOrAnyNumberItSaysSo) {

@@ -2,13 +2,16 @@
 /// Results of an experiment, one per trial, which can be read from its directory at any time.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <iosfwd>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -97,12 +100,64 @@ struct Result {
   /// Returns the config that a result of metrics_history() was reported with. `index` must be below its size. The
   /// reference is valid as long as this Result.
   const Config& config_at(std::size_t index) const;
+  /// Returns the values of one column, one for each result of metrics_history(): column<double>("loss"). The name is
+  /// that of a metric, of a nested one as "eval/loss", or "config/lr": the parameter lr that each result was reported
+  /// with, that is its schedule. T is double, another type of Value::get, or a std::optional of one. A result without
+  /// the column, or with null, has NaN in a column of double or float, null in one of Value, and nothing in one of a
+  /// std::optional. Throws NotFound if no result has the column, with the names that there are, or if T has no value
+  /// for what is missing; InvalidArgument for a value that is no T; and what metrics_history() throws. Empty without
+  /// results.
+  template <class T>
+  std::vector<T> column(std::string_view name) const;
 
   /// Returns the kept checkpoint with the best value of a metric in its result: get_best_checkpoint(minimize("loss")),
   /// or with a name and a mode; among equals the first in best_checkpoints. Throws InvalidArgument if no direction is
   /// given, NotFound if no checkpoint has a finite value.
   Checkpoint get_best_checkpoint(const Objective& metric, std::optional<Mode> mode = {}) const;
+
+ private:
+  std::vector<Value> column_values(std::string_view name) const;  // null: missing
+  [[noreturn]] void refuse_in_column(std::string_view name, std::size_t index, const char* reason) const;
+  [[noreturn]] void lacks_in_column(std::string_view name, std::size_t index) const;
 };
+
+namespace detail {
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+// Returns a value of a column; nothing if it is missing and T cannot say so.
+template <class T>
+std::optional<T> column_value(const Value& value) {
+  if constexpr (is_optional<T>) {
+    return value.is_null() ? T() : T(value.get<typename T::value_type>());
+  } else if constexpr (std::same_as<T, Value>) {
+    return value;
+  } else {
+    if (!value.is_null()) return value.get<T>();
+    if constexpr (std::floating_point<T>) return std::numeric_limits<T>::quiet_NaN();
+    return std::nullopt;
+  }
+}
+}  // namespace detail
+
+template <class T>
+std::vector<T> Result::column(std::string_view name) const {
+  std::vector<T> column;
+  for (const Value& value : column_values(name)) {
+    try {
+      if (std::optional<T> one = detail::column_value<T>(value)) {
+        column.push_back(*std::move(one));
+        continue;
+      }
+    } catch (const InvalidArgument& error) {
+      refuse_in_column(name, column.size(), error.what());
+    }
+    lacks_in_column(name, column.size());
+  }
+  return column;
+}
 
 /// The score of a trial by its results: the last one; the mean, the lowest or the highest of all; the mean of the last
 /// 5 or 10. All are over the trial's own metrics_history(), regardless of the trial from which it continued, and leave

@@ -27,7 +27,8 @@ constexpr auto kMemoryPeriod = std::chrono::seconds(1);
 
 constexpr std::size_t kMostRowsAtTheEnd = 1000;
 constexpr std::size_t kMostFailuresAtTheEnd = 100;
-constexpr std::size_t kLargestLog = std::size_t{1} << 20;  // bytes to buffer for a stopped terminal
+constexpr std::size_t kFewestLinesOfTables = view::kTableFrameLines + 6;  // at the end, however low the window is
+constexpr std::size_t kLargestLog = std::size_t{1} << 20;                 // bytes to buffer for a stopped terminal
 constexpr std::size_t kPlainWidth = 120;
 // In a large window the block leaves these lines to the log and the cursor.
 constexpr std::size_t kLinesForOthers = 3;
@@ -144,7 +145,8 @@ void Console::end() {
   if (detail_.verbose == 0) return;
   begun_ = false;
   window_ = live_ ? view::window_size() : view::WindowSize{.columns = kPlainWidth + 1};
-  const Page page{.width = window_.columns - 1, .rows = kMostRowsAtTheEnd, .encoding = detail_.encoding};
+  const Page page{
+      .width = window_.columns - 1, .rows = kMostRowsAtTheEnd, .ranked = true, .encoding = detail_.encoding};
   format_block(page, true);
   if (live_) {
     view::write_to_terminal(screen_.finish(window_, std::exchange(log_, {}), std::exchange(block_, {})));
@@ -185,7 +187,11 @@ void Console::format_block(Page page, bool with_tables) {
   if (with_tables) overview_ = overview_of(view, focus_);
   block_ = format_summary(view, overview_, focus_, now, page);
   if (with_tables) {
-    if (page.lines) *page.lines -= block_.size();
+    if (page.lines) {
+      *page.lines -= block_.size();
+    } else if (live_) {  // the last block: what fits below the summary, which is whole
+      page.lines = std::max(window_.lines, block_.size() + kFewestLinesOfTables + 1) - block_.size() - 1;
+    }
     tables_ = format_tables(view, overview_, focus_, now.wall_seconds, page);
   }
   block_.insert(block_.end(), tables_.begin(), tables_.end());

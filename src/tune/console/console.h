@@ -46,7 +46,7 @@ class Console {
   void tick(Clock::time_point now);
   // Returns the time of the next drawing or output.
   std::optional<Clock::time_point> next_tick() const;
-  // Shows the last block, with all trials, and the failures.
+  // Shows the last block, with the best trials first and on a terminal as many as fit, and the failures.
   void end();
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tune/result_keys.h"
 
@@ -94,6 +95,30 @@ Selection select_trials(const ExperimentView& view, const Overview& overview, st
   for (std::size_t i = 0; i < picked.size(); ++i) {
     selection.rows.insert(selection.rows.end(), picked[i].begin(), picked[i].end());
     selection.hidden[i] = overview.counts[i] - std::ssize(picked[i]);
+  }
+  return selection;
+}
+
+Selection rank_trials(const ExperimentView& view, const Overview& overview, const Focus& focus, std::size_t maximum) {
+  if (focus.metric.empty()) return select_trials(view, overview, maximum);
+  struct Rank {
+    double loss;
+    std::size_t place;
+    TrialIndex trial;
+    auto operator<=>(const Rank&) const = default;
+  };
+  std::vector<Rank> ranks;
+  for (const Trial& trial : view.trials) {
+    const std::optional<double> score = score_of(trial, focus);
+    ranks.push_back(
+        {score ? -*score : std::numeric_limits<double>::infinity(), score ? 0 : place_of(trial.status), trial.index});
+  }
+  const auto shown = ranks.begin() + static_cast<std::ptrdiff_t>(std::min(maximum, ranks.size()));
+  std::ranges::partial_sort(ranks, shown);
+  Selection selection{.hidden = overview.counts};
+  for (auto rank = ranks.begin(); rank != shown; ++rank) {
+    selection.rows.push_back(rank->trial);
+    --selection.hidden[place_of(view.trials[rank->trial].status)];
   }
   return selection;
 }

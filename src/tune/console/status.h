@@ -51,6 +51,9 @@ struct Selection {
 // Selects at most `maximum` trials (at least 1): equal shares of each status as far as there are so many, and always
 // the best trial.
 Selection select_trials(const ExperimentView& view, const Overview& overview, std::size_t maximum);
+// Selects the `maximum` best trials by the metric of their latest results, best first. Trials without a finite number
+// follow in the order of kStatusOrder. Without a metric does the same as select_trials.
+Selection rank_trials(const ExperimentView& view, const Overview& overview, const Focus& focus, std::size_t maximum);
 
 // Returns the paths of the values that the selected trials drew from the search space, then those that only the
 // scheduler changes.

@@ -163,11 +163,14 @@ view::Lines format_tables(const ExperimentView& view, const Overview& overview, 
   };
   const std::size_t first = rows_in(0);
   if (first == 0) return lines;
-  Selection selection = select_trials(view, overview, first);
+  const auto select = [&](std::size_t count) {
+    return page.ranked ? rank_trials(view, overview, focus, count) : select_trials(view, overview, count);
+  };
+  Selection selection = select(first);
   add(tables.main_table(selection), selection);
   const std::size_t second = rows_in(lines.size());
   if (second < std::min(first, kFewestRows)) return lines;
-  if (second != first) selection = select_trials(view, overview, second);
+  if (second != first) selection = select(second);
   add(tables.progress_table(selection, wall_seconds), selection);
   return lines;
 }

@@ -25,6 +25,7 @@ struct Page {
   std::size_t width = 120;
   std::optional<std::size_t> lines = {};  // height; empty: no limit, and lines of the summary are not cut
   std::size_t rows = 20;                  // most rows of a table
+  bool ranked = false;                    // the best trials by the metric, best first, instead of some of each status
   base::Encoding encoding = base::Encoding::utf8;
 };
 

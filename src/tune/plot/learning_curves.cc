@@ -54,9 +54,9 @@ LineStyle style_of(std::size_t number) {
 
 using Line = std::vector<Pixel>;
 
-bool can_be_shown(const CurvePoint& point, bool logarithmic) {
+bool can_be_shown(double value, bool logarithmic) {
   constexpr double most = 1e300;
-  return std::abs(point.x) <= most && std::abs(point.y) <= most && (!logarithmic || point.y > 0);
+  return std::abs(value) <= most && (!logarithmic || value > 0);
 }
 
 // Keeps, of consecutive points in the same column of pixels, the first, the lowest, the highest and the last.
@@ -69,8 +69,8 @@ Line without_what_nobody_sees(const Line& line) {
         std::minmax_element(begin, end, [](const Pixel& a, const Pixel& b) { return a.y < b.y; });
     std::array chosen{begin, lowest, highest, std::prev(end)};
     std::ranges::sort(chosen);
-    for (auto it = chosen.begin(); it != std::unique(it, chosen.end()) && it != chosen.end(); ++it)
-      kept.push_back(**it);
+    const auto [repeated, last] = std::ranges::unique(chosen);
+    for (auto it = chosen.begin(); it != repeated; ++it) kept.push_back(**it);
     begin = end;
   }
   return kept;
@@ -82,11 +82,14 @@ struct Panel {
   std::optional<view::PanelAxes> axes = {};  // empty: nothing to show
 
   bool logarithmic() const { return curves.metrics[metric].logarithmic; }
+  bool shows(const CurvePoint& point) const {
+    return can_be_shown(point.x, curves.logarithmic_x) && can_be_shown(point.y, logarithmic());
+  }
   // Returns the parts of a segment between gaps.
   std::vector<Line> lines_of(const CurveSegment& segment) const {
     std::vector<Line> lines(1);
     for (const CurvePoint& point : segment.series[metric]) {
-      if (can_be_shown(point, logarithmic())) {
+      if (shows(point)) {
         lines.back().push_back(axes->pixel_of(point.x, point.y));
       } else if (!lines.back().empty()) {
         lines.emplace_back();
@@ -97,20 +100,24 @@ struct Panel {
   }
 };
 
+PlotAxis::Scale scale_of(bool logarithmic) {
+  return logarithmic ? PlotAxis::Scale::logarithmic : PlotAxis::Scale::linear;
+}
+
 Panel make_panel(const LearningCurves& curves, std::size_t metric) {
   Panel panel{.curves = curves, .metric = metric};
   std::vector<CurvePoint> points;
   for (const TrialCurves& trial : curves.trials) {
     for (const CurveSegment& segment : trial.segments)
       std::ranges::copy_if(segment.series[metric], std::back_inserter(points),
-                           [&](const CurvePoint& point) { return can_be_shown(point, panel.logarithmic()); });
+                           [&](const CurvePoint& point) { return panel.shows(point); });
   }
   if (points.empty()) return panel;
   const auto [left, right] = std::ranges::minmax(points | std::views::transform(&CurvePoint::x));
   const auto [lowest, highest] = std::ranges::minmax(points | std::views::transform(&CurvePoint::y));
   panel.axes.emplace(view::PanelAxes{
-      .x = {left, right, PlotAxis::Scale::linear},
-      .y = {lowest, highest, panel.logarithmic() ? PlotAxis::Scale::logarithmic : PlotAxis::Scale::linear},
+      .x = {left, right, scale_of(curves.logarithmic_x)},
+      .y = {lowest, highest, scale_of(panel.logarithmic())},
       .whole_x = std::ranges::all_of(points, [](const CurvePoint& point) { return point.x == std::floor(point.x); })});
   return panel;
 }

@@ -12,7 +12,7 @@
 namespace cadre::tune {
 
 struct CurvePoint {
-  double x = 0;
+  double x = 0;  // not positive on a logarithmic axis: left out, like y
   double y = 0;  // NaN, infinite, beyond 1e300, or not positive on a logarithmic axis: a gap in the line
 };
 
@@ -40,8 +40,9 @@ struct CurveMetric {
 struct LearningCurves {
   std::string title = {};                     // empty: none
   std::string x_name = "training_iteration";  // name of the x axis
-  std::vector<CurveMetric> metrics = {};      // one panel each
-  std::optional<Mode> mode = {};              // direction of the first metric, or of the scores; empty: unknown
+  bool logarithmic_x = false;
+  std::vector<CurveMetric> metrics = {};  // one panel each
+  std::optional<Mode> mode = {};          // direction of the first metric, or of the scores; empty: unknown
   std::vector<TrialCurves> trials = {};
 
   // Up to kMostColoured trials have a colour and a line in the legend. If there are more, only the kHighlighted best

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "cadre/error.h"
 #include "control/objective.h"
+#include "loggers/flat_row.h"
 #include "store/experiment_reader.h"
 #include "tune/result_keys.h"
 #include "tune/results/result_rows.h"
@@ -112,6 +113,36 @@ std::vector<Metrics> Result::metrics_history() const {
 const Config& Result::config_at(std::size_t index) const {
   const auto later = std::ranges::upper_bound(exploits, index, {}, &ExploitRecord::first_result);
   return later == exploits.begin() ? drawn_config : std::prev(later)->config;
+}
+
+std::vector<Value> Result::column_values(std::string_view name) const {
+  constexpr std::string_view prefix = "config/";
+  std::vector<Value> values;
+  bool is_known = false;
+  const std::vector<Metrics> history = metrics_history();
+  for (std::size_t i = 0; i < history.size(); ++i) {
+    const Value* value = history[i].find(name);
+    if (value == nullptr && name.starts_with(prefix)) value = config_at(i).find(name.substr(prefix.size()));
+    is_known |= value != nullptr;
+    values.push_back(value == nullptr ? Value() : *value);
+  }
+  if (is_known || history.empty()) return values;
+  std::vector<std::string> names;
+  for (const auto& [key, value] : loggers::flatten(history.back().dict())) names.push_back(key);
+  for (const auto& [key, value] : loggers::flatten({{"config", config.value()}})) names.push_back(key);
+  throw NotFound(fmt::format("no result of trial {} has a column \"{}\"; the last one has: {}", trial_id, name,
+                             fmt::join(names, ", ")));
+}
+
+void Result::refuse_in_column(std::string_view name, std::size_t index, const char* reason) const {
+  throw InvalidArgument(fmt::format("column \"{}\" of trial {}, result {}: {}", name, trial_id, index, reason));
+}
+
+void Result::lacks_in_column(std::string_view name, std::size_t index) const {
+  throw NotFound(
+      fmt::format("column \"{}\" of trial {}: result {} lacks it; ask for a std::optional, as in "
+                  "column<std::optional<std::int64_t>>(\"{}\")",
+                  name, trial_id, index, name));
 }
 
 Checkpoint Result::get_best_checkpoint(const Objective& objective, std::optional<Mode> direction) const {
