@@ -202,7 +202,7 @@ void show_best(const tune::ResultGrid& results, LeNet& classifier) {
   const torch::Tensor probabilities = models::classify(classifier, images);
 
   const fs::path curves = results.experiment_path() / "learning_curves.svg";
-  tune::write_svg(results, curves, {.metrics = {"is_score", "lossg", "lossd"}});
+  tune::write_plot(results, curves, {.metrics = {"is_score", "lossg", "lossd"}});
   const fs::path digits = results.experiment_path() / "digits.png";
   pictures::write_png(digits, make_grid(images));
 

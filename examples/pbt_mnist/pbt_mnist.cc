@@ -216,7 +216,7 @@ void compare(const Flags& flags, const tune::ResultGrid& population) {
     trials.push_back({"PBT's schedule replayed", replay, replay[0].trial_id});
   }
   const std::filesystem::path picture = population.experiment_path() / "comparison.svg";
-  tune::write_svg(trials, picture, {.metrics = {"error"}, .logarithmic = {"error"}, .title = "The best trials"});
+  tune::write_plot(trials, picture, {.metrics = {"error"}, .logarithmic = {"error"}, .title = "The best trials"});
 
   std::cout << "\nOf the 10,000 test images the best of " << population.size() << " networks recognises, after "
             << flags.max_iterations << " iterations each (replayed: one network):\n";
@@ -232,7 +232,7 @@ int run(const Flags& flags) {
 
   const tune::Result& best = results.get_best_result();
   const std::filesystem::path picture = results.experiment_path() / "mean_accuracy.svg";
-  tune::write_svg(results, picture, {.metrics = {"mean_accuracy"}});
+  tune::write_plot(results, picture, {.metrics = {"mean_accuracy"}});
   std::cout << "\nBest trial " << best.trial_id << ": mean_accuracy " << best.metrics.get<double>("mean_accuracy")
             << " at iteration " << best.metrics.get<std::int64_t>("training_iteration")
             << "\n  config:    " << cadre::to_json(best.config.dict()) << "\n  directory: " << best.path.string()

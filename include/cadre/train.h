@@ -478,9 +478,10 @@ struct Result {
 /// and its validations; a group or a validation that failed has a colour of its own. The run may still be running.
 /// Throws NotFound if there is no training run in the directory, and StorageError for a store that is damaged.
 std::string timeline_svg(const std::filesystem::path& directory);
-/// Writes the same document to a file, which is replaced atomically. Throws StorageError, too, if the file cannot be
-/// written.
-void write_timeline_svg(const std::filesystem::path& directory, const std::filesystem::path& file);
+/// Writes the same picture to a file, as SVG or PNG by its ending, which is replaced atomically. Throws InvalidArgument
+/// for another ending; StorageError, too, if the file cannot be written; and for a PNG NotFound if librsvg, which draws
+/// it, is not installed, with the name of its package.
+void write_timeline(const std::filesystem::path& directory, const std::filesystem::path& file);
 
 /// Thrown if the run has failed more often than its FailureConfig allows. Its directory has everything that was
 /// reported, and Trainer::restore retries it.

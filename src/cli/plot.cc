@@ -1,11 +1,10 @@
-// cadre plot: learning curves, a Pareto front, or the timeline of a training run, as an SVG file.
+// cadre plot: learning curves, a Pareto front, or the timeline of a training run, as a picture in SVG or PNG.
 #include "cadre/tune/plot.h"
 
 #include <fmt/format.h>
 
 #include <memory>
 
-#include "base/file.h"
 #include "cadre/error.h"
 #include "cadre/train.h"
 #include "cli/commands.h"
@@ -13,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/scopes.h"
 #include "cli/training_run.h"
+#include "view/png.h"
 
 namespace cadre::cli {
 namespace {
@@ -31,7 +31,7 @@ void write(const Options& options, const std::string& name, const std::string& s
   if (options.output == "-") return write_raw(svg);
   const std::filesystem::path file =
       options.output.empty() ? std::filesystem::path(name + ".svg") : std::filesystem::path(options.output);
-  base::replace_file(file, svg);
+  view::write_picture(svg, file);
   if (options.json) return write_json(Dict{{"file", std::filesystem::absolute(file).string()}});
   write_path(file.string());
 }
@@ -54,6 +54,7 @@ std::string run_svg(const std::filesystem::path& directory, const Options& optio
 }
 
 void run(const Options& options) {
+  if (!options.output.empty() && options.output != "-") view::picture_format_of(options.output);  // a quick refusal
   const Found found = find_directory(options.experiment);
   if (is_training_run(found.directory))
     return write(options, std::filesystem::canonical(found.directory).filename(), run_svg(found.directory, options));
@@ -70,7 +71,7 @@ void add_plot(Command& program) {
   const Option metrics =
       command.option("--metrics", &options->plot.metrics, "A panel each: a,config/lr [the experiment's]")
           .separated_by(',');
-  command.option("--log", &options->plot.logarithmic, "Metrics with a logarithmic axis: a,b").separated_by(',');
+  command.option("--log", &options->plot.logarithmic, "Logarithmic axes, of metrics or of --x: a,b").separated_by(',');
   const Option x = command.option("--x", &options->plot.x, "What runs to the right, as time_total_s").show_default();
   command.option("--pareto", &options->pareto, "The front of two metrics: loss:min,accuracy:max")
       .separated_by(',')
@@ -78,7 +79,7 @@ void add_plot(Command& program) {
       .excludes(x);
   add_scope(command, &options->scope, "For --pareto: what counts");
   command.option("--title", &options->plot.title, "Above the picture [the experiment's name]");
-  command.option("-o,--output", &options->output, "The file; - for standard output [<experiment>.svg]");
+  command.option("-o,--output", &options->output, "A .svg or .png; - prints SVG [<experiment>.svg]");
   command.flag("--json", &options->json, "Say the file's path as a JSON document");
   command.footer(std::string(kScopesFooter) + "\nWithout --metrics, the timeline of a training run is drawn.");
   command.on_call([options] { run(*options); });

@@ -1,5 +1,5 @@
 /// \file
-/// Learning curves of an experiment, and Pareto fronts, as SVG pictures.
+/// Learning curves of an experiment, and Pareto fronts, as pictures in SVG or PNG.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +16,8 @@ struct PlotOptions {
   /// trials report themselves. "config/lr" is the parameter lr that each result was reported with, that is its
   /// schedule.
   std::vector<std::string> metrics = {};
-  /// Metrics with a logarithmic axis. The axis of a parameter is always logarithmic if the search space draws it
-  /// logarithmically, or if its largest value is at least 50 times its smallest one.
+  /// Metrics with a logarithmic axis, and x if it is to have one. The axis of a parameter is always logarithmic if the
+  /// search space draws it logarithmically, or if its largest value is at least 50 times its smallest one.
   std::vector<std::string> logarithmic = {};
   /// Horizontal axis: this or another number of every result, such as "time_total_s"
   std::string x = "training_iteration";
@@ -29,13 +29,15 @@ struct PlotOptions {
 /// 12 trials are coloured. If there are more, the 6 best by the last value of the first metric are coloured and the
 /// others are grey; if the first metric is a parameter, the experiment's metric decides; if no direction is known, the
 /// first 6 trials are coloured. Results without x or the metric, NaN and infinities are left out. Reads all results.
-/// Throws InvalidArgument for a metric or an x that no result has, with the available names; StorageError if results
-/// cannot be read.
+/// Throws InvalidArgument for a metric or an x that no result has, with the available names, and for a logarithmic one
+/// that is not plotted; StorageError if results cannot be read.
 std::string to_svg(const ResultGrid& results, const PlotOptions& options = {});
 
-/// Writes the same document to a file, which is replaced atomically: after an error the file is unchanged. Throws
-/// StorageError, too, if the file cannot be written.
-void write_svg(const ResultGrid& results, const std::filesystem::path& file, const PlotOptions& options = {});
+/// Writes the same picture to a file, as SVG or PNG by its ending: "curves.svg", "curves.png". A PNG has two pixels for
+/// each of the SVG's. The file is replaced atomically: after an error it is unchanged. Throws InvalidArgument, too, for
+/// another ending; StorageError, too, if the file cannot be written; and for a PNG NotFound if librsvg, which draws it,
+/// is not installed, with the name of its package. It is loaded with the first PNG, and nothing else needs it.
+void write_plot(const ResultGrid& results, const std::filesystem::path& file, const PlotOptions& options = {});
 
 /// One trial of an experiment, for a picture with trials of several experiments.
 struct ComparedTrial {
@@ -49,10 +51,9 @@ struct ComparedTrial {
 /// there are no trials, and for an id that its experiment does not have.
 std::string to_svg(const std::vector<ComparedTrial>& trials, const PlotOptions& options = {});
 
-/// Writes the same document to a file, which is replaced atomically. Throws StorageError, too, if the file cannot be
-/// written.
-void write_svg(const std::vector<ComparedTrial>& trials, const std::filesystem::path& file,
-               const PlotOptions& options = {});
+/// Writes the same picture to a file, as above.
+void write_plot(const std::vector<ComparedTrial>& trials, const std::filesystem::path& file,
+                const PlotOptions& options = {});
 
 /// Options of a picture of a Pareto front.
 struct ParetoPlotOptions {
@@ -69,9 +70,8 @@ struct ParetoPlotOptions {
 std::string pareto_svg(const ResultGrid& results, const std::vector<Objective>& metrics,
                        const ParetoPlotOptions& options = {});
 
-/// Writes the same document to a file, which is replaced atomically: after an error the file is unchanged. Throws
-/// StorageError, too, if the file cannot be written.
-void write_pareto_svg(const ResultGrid& results, const std::vector<Objective>& metrics,
-                      const std::filesystem::path& file, const ParetoPlotOptions& options = {});
+/// Writes the same picture to a file, as SVG or PNG by its ending; see write_plot().
+void write_pareto_plot(const ResultGrid& results, const std::vector<Objective>& metrics,
+                       const std::filesystem::path& file, const ParetoPlotOptions& options = {});
 
 }  // namespace cadre::tune

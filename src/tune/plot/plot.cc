@@ -9,7 +9,6 @@
 #include <span>
 #include <unordered_map>
 
-#include "base/file.h"
 #include "cadre/error.h"
 #include "cadre/faults.h"
 #include "control/objective.h"
@@ -18,6 +17,7 @@
 #include "tune/plot/pareto_plot.h"
 #include "tune/result_keys.h"
 #include "tune/results/result_rows.h"
+#include "view/png.h"
 
 namespace cadre::tune {
 namespace {
@@ -200,7 +200,14 @@ class CurveMaker {
 
 // Returns a picture without trials.
 LearningCurves frame_of(const ResultGrid& grid, const PlotOptions& options, const std::vector<std::string>& metrics) {
+  Faults faults;
+  for (const std::string& name : options.logarithmic)
+    faults.unless(
+        name == options.x || std::ranges::find(metrics, name) != metrics.end(), "logarithmic",
+        fmt::format("\"{}\" is not plotted: there are {} over {}", name, fmt::join(metrics, ", "), options.x));
+  faults.throw_as("the learning curves of " + grid.summary().name + " cannot be drawn");
   LearningCurves curves{.title = options.title.empty() ? grid.summary().name : options.title, .x_name = options.x};
+  curves.logarithmic_x = std::ranges::find(options.logarithmic, options.x) != options.logarithmic.end();
   if (metrics.front() == grid.summary().metric) curves.mode = grid.summary().mode;
   for (const std::string& metric : metrics)
     curves.metrics.push_back({metric, std::ranges::find(options.logarithmic, metric) != options.logarithmic.end()});
@@ -245,13 +252,13 @@ std::string to_svg(const std::vector<ComparedTrial>& trials, const PlotOptions& 
   return to_svg(curves);
 }
 
-void write_svg(const std::vector<ComparedTrial>& trials, const std::filesystem::path& file,
-               const PlotOptions& options) {
-  base::replace_file(file, to_svg(trials, options));
+void write_plot(const std::vector<ComparedTrial>& trials, const std::filesystem::path& file,
+                const PlotOptions& options) {
+  view::write_picture(to_svg(trials, options), file);
 }
 
-void write_svg(const ResultGrid& results, const std::filesystem::path& file, const PlotOptions& options) {
-  base::replace_file(file, to_svg(results, options));
+void write_plot(const ResultGrid& results, const std::filesystem::path& file, const PlotOptions& options) {
+  view::write_picture(to_svg(results, options), file);
 }
 
 // ---- Pareto fronts
@@ -287,9 +294,9 @@ std::string pareto_svg(const ResultGrid& results, const std::vector<Objective>& 
   return to_svg(plot);
 }
 
-void write_pareto_svg(const ResultGrid& results, const std::vector<Objective>& metrics,
-                      const std::filesystem::path& file, const ParetoPlotOptions& options) {
-  base::replace_file(file, pareto_svg(results, metrics, options));
+void write_pareto_plot(const ResultGrid& results, const std::vector<Objective>& metrics,
+                       const std::filesystem::path& file, const ParetoPlotOptions& options) {
+  view::write_picture(pareto_svg(results, metrics, options), file);
 }
 
 }  // namespace cadre::tune
