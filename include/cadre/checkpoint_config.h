@@ -82,9 +82,12 @@ enum class IfExists {
 
 /// Result files of a trial or a training run; docs/formats.md describes them.
 struct Loggers {
-  bool csv = true;                                  ///< write progress.csv
-  bool json = true;                                 ///< write result.json
-  bool tensorboard = true;                          ///< write TensorBoard's event file
+  bool csv = true;          ///< write progress.csv
+  bool json = true;         ///< write result.json
+  bool tensorboard = true;  ///< write TensorBoard's event file
+  /// Write a store of MLflow's into the folder mlruns of the directory of the experiment or the training run:
+  /// `MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri <directory>/mlruns` shows it.
+  bool mlflow = false;
   bool operator==(const Loggers&) const = default;  ///< compares all fields
 };
 

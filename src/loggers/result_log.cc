@@ -11,17 +11,18 @@
 
 namespace cadre::loggers {
 
-ResultLog::ResultLog(const std::filesystem::path& directory, Loggers loggers)
+ResultLog::ResultLog(const std::filesystem::path& directory, Loggers loggers, MlflowPlace mlflow)
     : directory_(directory),
       loggers_(loggers),
       json_(directory / kResultFile),
       csv_(directory / kProgressFile),
       tensorboard_(directory),
-      errors_(directory / kErrorFile) {}
+      errors_(directory / kErrorFile),
+      mlflow_(std::move(mlflow)) {}
 
 bool ResultLog::resume(const Stamp& stamp) {
   if (!json_.resume(stamp.json) || !csv_.resume(stamp.csv) || !tensorboard_.resume(stamp.tensorboard) ||
-      !errors_.resume(stamp.errors))
+      !errors_.resume(stamp.errors) || (loggers_.mlflow && !mlflow_.resume(stamp.mlflow)))
     return false;
   json_is_new_ = stamp.json.size == 0;
   return true;
@@ -33,6 +34,7 @@ void ResultLog::resume() {
   csv_.resume({});
   tensorboard_.resume();
   errors_.resume();
+  if (loggers_.mlflow) mlflow_.resume();
 }
 
 Dict ResultLog::sizes(const std::filesystem::path& directory) {
@@ -57,6 +59,7 @@ std::size_t ResultLog::add(Dict row, const Config& config, double time) {
   const Dict flat = flatten(row);
   if (loggers_.csv) csv_.add(flat);
   if (loggers_.tensorboard) tensorboard_.add(flat, time);
+  if (loggers_.mlflow) mlflow_.add(flat, config, time);
   if (!loggers_.json) return waiting_bytes() - before;
   row.emplace_back("config", config.value());
   base::append_json(pending_json_, row);
@@ -66,6 +69,7 @@ std::size_t ResultLog::add(Dict row, const Config& config, double time) {
 
 void ResultLog::amend(std::size_t number, Dict values, const Dict& row, double time) {
   if (loggers_.tensorboard) tensorboard_.add(flatten(values), flatten(row), time);
+  if (loggers_.mlflow) mlflow_.add_values(flatten(values), flatten(row), time);
   if (loggers_.json) json_lacks_.add(number, values);
   if (loggers_.csv) csv_lacks_.add(number, values);
 }
@@ -80,12 +84,18 @@ bool ResultLog::Lacking::is_due(const base::AppendFile::Stamp& file) const {
 }
 
 void ResultLog::end(tensorboard::Session session, const Dict& last_row) {
+  if (loggers_.mlflow) mlflow_.end(session.success ? MlflowStatus::finished : MlflowStatus::failed, session.end_time);
   if (loggers_.tensorboard) tensorboard_.end(std::move(session), flatten(last_row));
+}
+
+void ResultLog::end_run(bool success, double time) {
+  if (loggers_.mlflow) mlflow_.end(success ? MlflowStatus::finished : MlflowStatus::failed, time);
 }
 
 void ResultLog::flush() {
   csv_.flush();
   tensorboard_.flush();
+  if (loggers_.mlflow) mlflow_.flush();
   if (!pending_json_.empty()) {
     if (json_is_new_) json_.replace("");
     json_is_new_ = false;
@@ -119,7 +129,13 @@ std::string ResultLog::columns_warning(const std::string& directory) {
       directory, kProgressFile, ProgressCsv::kMostColumns, kResultFile);
 }
 
+void ResultLog::add_error(std::int64_t attempt, const std::string& message) {
+  errors_.add(attempt, message);
+  mlflow_.set_tag("cadre.error", message);
+}
+
 void ResultLog::write_params(const Config& config) {
+  mlflow_.set_config(config);
   base::replace_file(directory_ / kParamsFile, base::to_pretty_json(config.dict()));
 }
 

@@ -1,5 +1,6 @@
 // The result files of a trial or a training run, in its directory: params.json, result.json, progress.csv, error.txt
-// and TensorBoard's. They are derived from the store and written after it. docs/formats.md describes them.
+// and TensorBoard's; and its run in MLflow's file store. They are derived from the store and written after it.
+// docs/formats.md describes them.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +13,7 @@
 #include "cadre/value.h"
 #include "loggers/amendments.h"
 #include "loggers/error_file.h"
+#include "loggers/mlflow_run.h"
 #include "loggers/progress_csv.h"
 #include "loggers/tensorboard_file.h"
 
@@ -28,15 +30,17 @@ class ResultLog {
   static constexpr std::int64_t kGrowth = 8;                         // an eighth
 
   // Existing files in the directory, which must exist, are replaced by the first write to each.
-  explicit ResultLog(const std::filesystem::path& directory, Loggers loggers = {});
+  // `mlflow`: the place in MLflow's file store, if the loggers write one.
+  explicit ResultLog(const std::filesystem::path& directory, Loggers loggers = {}, MlflowPlace mlflow = {});
   // Sizes and checksums of the files, with which a later controller continues them.
   struct Stamp {
     base::AppendFile::Stamp json = {};
     base::AppendFile::Stamp csv = {};
     TensorBoardFile::Stamp tensorboard = {};
     base::AppendFile::Stamp errors = {};
+    MlflowRun::Stamp mlflow = {};
   };
-  Stamp stamp() const { return {json_.stamp(), csv_.stamp(), tensorboard_.stamp(), errors_.stamp()}; }
+  Stamp stamp() const { return {json_.stamp(), csv_.stamp(), tensorboard_.stamp(), errors_.stamp(), mlflow_.stamp()}; }
   // Continues the files in the directory. Returns false if one does not match its stamp; files before it may have been
   // cut to their stamps then.
   bool resume(const Stamp& stamp);
@@ -57,12 +61,14 @@ class ResultLog {
   void amend(std::size_t number, Dict values, const Dict& row, double time);
   // Writes what files lack of what was added. After a StorageError it can be called again.
   void complete();
-  // See TensorBoardFile::end.
+  // See TensorBoardFile::end and MlflowRun::end.
   void end(tensorboard::Session session, const Dict& last_row);
+  // Ends a training run's run in MLflow's store, which goes on if more is added.
+  void end_run(bool success, double time);
   // Writes the waiting results. After a StorageError it can be called again, and nothing is written twice.
   void flush();
   std::size_t waiting_bytes() const {
-    return pending_json_.size() + csv_.waiting_bytes() + tensorboard_.waiting_bytes();
+    return pending_json_.size() + csv_.waiting_bytes() + tensorboard_.waiting_bytes() + mlflow_.waiting_bytes();
   }
   // lacks_columns() returns true if progress.csv lacks metrics, because there are too many; columns_warning() returns
   // the warning about the file in a directory.
@@ -71,7 +77,7 @@ class ResultLog {
 
   // Writes the config of the next attempt.
   void write_params(const Config& config);
-  void add_error(std::int64_t attempt, const std::string& message) { errors_.add(attempt, message); }
+  void add_error(std::int64_t attempt, const std::string& message);
 
  private:
   // Values that rows of a file still lack.
@@ -96,6 +102,7 @@ class ResultLog {
   Lacking csv_lacks_;
   TensorBoardFile tensorboard_;
   ErrorFile errors_;
+  MlflowRun mlflow_;
 };
 
 }  // namespace cadre::loggers

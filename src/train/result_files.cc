@@ -13,7 +13,12 @@ constexpr std::size_t kMostWaitingBytes = std::size_t{1} << 20;
 ResultFiles::ResultFiles(const std::filesystem::path& directory, const TrainerOptions& options)
     : name_(directory.filename()),
       config_(options.train_loop_config),
-      results_(directory, options.run_config.logging_config.loggers) {
+      results_(directory, options.run_config.logging_config.loggers,
+               {.store = directory / loggers::kMlflowFolder,
+                .experiment = name_,
+                .location = std::filesystem::absolute(directory),
+                .run = name_,
+                .run_location = std::filesystem::absolute(directory)}) {
   if (options.run_config.logging_config.loggers.json) validations_.emplace(directory);
 }
 
@@ -26,6 +31,10 @@ void ResultFiles::log(const Event& event, const Actions& actions, double time) {
     if (const auto* failed = std::get_if<TellOfFailure>(&action)) {
       errors_.emplace_back(failed->attempt, failed->error);
       is_urgent_ = true;
+    }
+    if (const auto* saved = std::get_if<SaveRun>(&action)) {
+      if (saved->status == RunStatus::finished || saved->status == RunStatus::failed)
+        results_.end_run(saved->status == RunStatus::finished, time);
     }
     if (const auto* validation = std::get_if<ShowValidation>(&action)) {
       if (validations_) validations_->add(*validation, time);

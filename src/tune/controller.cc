@@ -90,7 +90,7 @@ Controller::Controller(Setting setting, Experiment& experiment, RunningTime& run
       running_time_(running_time),
       console_(console),
       files_(setting_.directory, experiment, setting_.options.tune_config.scheduler.held().traits().logs_exploits,
-             setting_.options.run_config.loggers),
+             setting_.options.run_config.loggers, setting_.options.tune_config.scheduler.held().traits().mutated),
       requests_(setting_.directory),
       callbacks_(setting_.options.run_config.callbacks, experiment, setting_.directory, setting_.trainable.name),
       snapshots_(store),

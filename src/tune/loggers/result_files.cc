@@ -106,7 +106,14 @@ void ResultFiles::make_directory_of(TrialIndex trial) {
 
 std::unique_ptr<loggers::ResultLog> ResultFiles::open_files(TrialIndex trial) const {
   base::require_own_directory(directory_of(trial));
-  return std::make_unique<loggers::ResultLog>(directory_of(trial), loggers_);
+  return std::make_unique<loggers::ResultLog>(
+      directory_of(trial), loggers_,
+      loggers::MlflowPlace{.store = directory_ / loggers::kMlflowFolder,
+                           .experiment = directory_.filename(),
+                           .location = std::filesystem::absolute(directory_),
+                           .run = experiment_.trials().at(trial).id,
+                           .run_location = std::filesystem::absolute(directory_of(trial)),
+                           .schedule = schedule_});
 }
 
 loggers::ResultLog& ResultFiles::files_of(TrialIndex trial) {

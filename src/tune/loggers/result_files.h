@@ -19,12 +19,14 @@ namespace cadre::tune {
 
 class ResultFiles {
  public:
-  // `logs_exploits`: pbt_*.txt are written.
-  ResultFiles(std::filesystem::path directory, const Experiment& experiment, bool logs_exploits, Loggers loggers = {})
+  // `logs_exploits`: pbt_*.txt are written. `schedule`: paths of the parameters that the scheduler changes.
+  ResultFiles(std::filesystem::path directory, const Experiment& experiment, bool logs_exploits, Loggers loggers = {},
+              std::vector<std::string> schedule = {})
       : directory_(std::move(directory)),
         experiment_(experiment),
         logs_exploits_(logs_exploits),
         loggers_(loggers),
+        schedule_(std::move(schedule)),
         pbt_log_(directory_) {}
 
   // Logs an action of the experiment at `time` (seconds since 1970); most actions change no file. Results wait in
@@ -76,6 +78,7 @@ class ResultFiles {
   const Experiment& experiment_;
   bool logs_exploits_;
   Loggers loggers_;
+  std::vector<std::string> schedule_;
   std::map<TrialIndex, std::unique_ptr<loggers::ResultLog>> files_;  // of trials that have not ended
   std::vector<bool> ended_;              // by trial; true: it has files, and they are closed
   std::set<TrialIndex> found_;           // trials whose directories are not of this process

@@ -1,0 +1,357 @@
+#include "loggers/mlflow_run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <utility>
+
+#include "base/checksum.h"
+#include "base/directory.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/percent_encoding.h"
+#include "base/system_error.h"
+#include "base/utf8.h"
+#include "cadre/error.h"
+#include "loggers/flat_row.h"
+#include "loggers/result_keys.h"
+
+namespace cadre::loggers {
+namespace fs = std::filesystem;
+
+namespace {
+
+// MLflow's limits (mlflow.utils.validation): bytes of a name, characters of a parameter and of a tag.
+constexpr std::size_t kLongestName = 250;
+constexpr std::size_t kLongestParameter = 6000;
+constexpr std::size_t kLongestTag = 5000;  // of older versions; 8000 since MLflow 2.13
+constexpr const char* kMetaFile = "meta.yaml";
+constexpr std::string_view kStartKey = "start_time: ";
+
+std::string hash_text(std::string_view text) { return fmt::format("{:016x}", base::checksum_of(text)); }
+
+// Returns text in double quotes, as YAML has it.
+std::string yaml_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : base::to_utf8(text)) {
+    if (c == '"' || c == '\\') {
+      out.append({'\\', c});
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+// Returns the beginning of a text that has at most `most` bytes, as UTF-8.
+std::string beginning_of(std::string_view text, std::size_t most) {
+  std::string whole = base::to_utf8(text);
+  if (whole.size() <= most) return whole;
+  whole.resize(most);
+  while (!whole.empty() && (static_cast<unsigned char>(whole.back()) & 0xc0u) == 0x80u) whole.pop_back();
+  if (!whole.empty() && static_cast<unsigned char>(whole.back()) >= 0xc0u) whole.pop_back();
+  return whole;
+}
+
+std::string uri_of(const fs::path& path) {
+  return "file://" + base::percent_encoded(fs::absolute(path).lexically_normal().string(), "/");
+}
+
+std::int64_t milliseconds(double seconds) { return std::llround(seconds * 1000); }
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("_-. :/").find(c) != std::string_view::npos;
+}
+
+// Returns true if a name with slashes is a path below a folder, and the shortest one.
+bool is_inner_path(std::string_view name) {
+  if (name.starts_with("..")) return false;  // also "..a", which MLflow refuses
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('/', begin), name.size());
+    const std::string_view part = name.substr(begin, end - begin);
+    if (part.empty() || part == "." || part == "..") return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+// Returns a name that looks like `name`, has no slashes, and is the only one of its kind.
+std::string replaced_name(std::string_view name) {
+  constexpr std::size_t kept = 200;
+  std::string safe(name.substr(0, kept));
+  std::ranges::replace_if(safe, [](char c) { return !is_plain(c) || c == '/'; }, '_');
+  if (safe.starts_with('.')) safe.front() = '_';
+  return safe + '-' + hash_text(name).substr(0, 8);
+}
+
+bool is_metric(std::string_view key) {
+  constexpr std::array<std::string_view, 8> skipped{
+      result_key::pid, result_key::timestamp, result_key::iterations_since_restore, "config",
+      "done",          "should_checkpoint",   result_key::training_iteration,       result_key::time_since_restore};
+  return std::ranges::find(skipped, key) == skipped.end() && !key.starts_with("config/");
+}
+
+std::optional<double> metric_of(const Value& value) {
+  if (value.is_bool()) return value.get<bool>() ? 1 : 0;
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+// Returns a number as Python reads it, and reads it as the same.
+std::string number_text(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return {text.data(), end};
+}
+
+// Returns a value as Python's str() shows it.
+std::string parameter_text(const Value& value) {
+  if (value.is_string()) return beginning_of(value.get<std::string>(), kLongestParameter);
+  if (value.is_null()) return "None";
+  if (value.is_bool()) return value.get<bool>() ? "True" : "False";
+  return beginning_of(to_json(value), kLongestParameter);
+}
+
+std::string step_of(const Dict& flat_row) {
+  const Value* const step = find_entry(flat_row, result_key::training_iteration);
+  return step != nullptr && step->is_integer() ? std::to_string(step->get<std::int64_t>()) : "0";
+}
+
+void write_entry(const fs::path& file, std::string_view text) {
+  base::make_directories(file.parent_path());
+  base::replace_file(file, text);
+}
+
+// Returns the names of all files below a folder, relative to it.
+std::vector<std::string> files_below(const fs::path& folder) {
+  std::vector<std::string> names;
+  if (!fs::is_directory(folder)) return names;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) names.push_back(entry.path().lexically_relative(folder));
+  }
+  return names;
+}
+
+std::optional<std::string> entry_of(const fs::path& file) {
+  return fs::is_regular_file(file) ? std::optional(base::read_file(file)) : std::nullopt;
+}
+
+}  // namespace
+
+std::string MlflowPlace::experiment_id() const {
+  // As MLflow makes them: 18 digits.
+  constexpr std::uint64_t least = 100'000'000'000'000'000;
+  return std::to_string(least + base::checksum_of("experiment " + experiment) % (9 * least));
+}
+
+std::string MlflowPlace::run_id() const {
+  const std::string both = experiment_id() + " " + run;
+  return hash_text(both) + hash_text("second half " + both);
+}
+
+std::string mlflow_name(std::string_view name) {
+  const bool is_accepted = name.size() <= kLongestName && std::ranges::all_of(name, is_plain) && is_inner_path(name);
+  return is_accepted ? std::string(name) : replaced_name(name);
+}
+
+void make_mlflow_experiment(const MlflowPlace& place) {
+  const fs::path folder = place.store / place.experiment_id();
+  const fs::path path_tag = folder / "tags" / "cadre.path";
+  const std::optional<std::string> other = entry_of(path_tag);
+  if (other && *other != place.location && fs::exists(*other))
+    throw InvalidArgument(fmt::format("{} has another experiment {}, that of {}: choose another directory for {}",
+                                      place.store.string(), place.experiment, *other, place.location));
+  base::make_directories(folder);
+  if (fs::exists(folder / kMetaFile) && other == place.location) return;
+  const std::int64_t now = milliseconds(static_cast<double>(std::time(nullptr)));
+  write_entry(path_tag, place.location);
+  base::replace_file(
+      folder / kMetaFile,
+      fmt::format("artifact_location: {}\ncreation_time: {}\nexperiment_id: '{}'\nlast_update_time: {}\n"
+                  "lifecycle_stage: active\nname: {}\n",
+                  yaml_text(uri_of(folder)), now, place.experiment_id(), now, yaml_text(place.experiment)));
+}
+
+fs::path MlflowRun::folder() const { return place_.store / place_.experiment_id() / place_.run_id(); }
+
+bool MlflowRun::resume(const Stamp& stamp) {
+  for (const auto& [metric, file] : stamp.metrics) {
+    std::error_code error;
+    const auto size = fs::file_size(folder() / "metrics" / file.name, error);
+    if (error || size < static_cast<std::uintmax_t>(file.size)) return false;
+  }
+  if (!stamp.is_set()) return true;
+  resume();
+  if (is_new_) return false;
+  files_ = stamp.metrics;
+  found_.clear();
+  const fs::path metrics = folder() / "metrics";
+  for (const std::string& name : files_below(metrics)) {
+    const auto known = std::ranges::find_if(files_, [&](const auto& file) { return file.second.name == name; });
+    if (known == files_.end()) {
+      base::remove_tree(metrics / name);
+    } else {
+      fs::resize_file(metrics / name, static_cast<std::uintmax_t>(known->second.size));
+    }
+  }
+  return true;
+}
+
+void MlflowRun::resume() {
+  const std::optional<std::string> meta = entry_of(folder() / kMetaFile);
+  const std::size_t start = meta ? meta->find(kStartKey) : std::string::npos;
+  if (start == std::string::npos) return;
+  started_ = std::strtod(meta->c_str() + start + kStartKey.size(), nullptr) / 1000;
+  is_new_ = false;
+  meta_changed_ = true;  // it runs again
+  for (const std::string& name : files_below(folder() / "metrics"))
+    found_[name] = static_cast<std::int64_t>(fs::file_size(folder() / "metrics" / name));
+}
+
+void MlflowRun::begin(double time) {
+  started_ = time;
+  meta_changed_ = true;
+}
+
+void MlflowRun::set_config(const Config& config) { config_ = config; }
+
+void MlflowRun::add(const Dict& flat_row, const Config& config, double time) {
+  if (!started_) {
+    const Value* const before = find_entry(flat_row, result_key::time_total_s);
+    begin(before != nullptr && before->is_number() ? time - before->get<double>() : time);
+  }
+  add_values(flat_row, flat_row, time);
+  for (const std::string& path : place_.schedule) {
+    const Value* const value = config.find(path);
+    if (value != nullptr && metric_of(*value)) append("config/" + path, *metric_of(*value), step_of(flat_row), time);
+  }
+}
+
+void MlflowRun::add_values(const Dict& flat_values, const Dict& flat_row, double time) {
+  if (!started_) begin(time);
+  const std::string step = step_of(flat_row);
+  for (const auto& [key, value] : flat_values) {
+    if (!is_metric(key)) continue;
+    if (const std::optional<double> number = metric_of(value)) append(key, *number, step, time);
+  }
+}
+
+void MlflowRun::append(const std::string& metric, double value, const std::string& step, double time) {
+  const std::string line = fmt::format("{} {} {}\n", milliseconds(time), number_text(value), step);
+  pending_[metric] += line;
+  waiting_bytes_ += line.size();
+}
+
+void MlflowRun::set_tag(std::string_view name, std::string_view text) {
+  tags_[mlflow_name(name)] = beginning_of(text, kLongestTag);
+}
+
+void MlflowRun::end(MlflowStatus status, double time) {
+  if (!started_) begin(time);
+  status_ = status;
+  ended_ = time;
+  meta_changed_ = true;
+}
+
+// Returns a name that MLflow accepts. One that is that of a folder of other names, or would need a folder where another
+// name is a file, is replaced.
+std::string MlflowRun::name_beside(const std::string& metric, const std::vector<std::string>& others) {
+  std::string name = mlflow_name(metric);
+  const auto clashes = [&](const std::string& known) {
+    return known.starts_with(name + "/") || name.starts_with(known + "/");
+  };
+  if (std::ranges::any_of(others, clashes)) name = replaced_name(metric);
+  if (name != metric) renamed_[metric] = name;
+  return name;
+}
+
+MlflowRun::File& MlflowRun::file_of(const std::string& metric) {
+  if (const auto known = files_.find(metric); known != files_.end()) return known->second;
+  std::vector<std::string> others;
+  for (const auto& [other, file] : files_) others.push_back(file.name);
+  for (const auto& [name, size] : found_) others.push_back(name);
+  File file{.name = name_beside(metric, others)};
+  if (const auto found = found_.find(file.name); found != found_.end()) file.size = found->second;
+  return files_[metric] = std::move(file);
+}
+
+// Replaces the parameters, of which some may be gone.
+void MlflowRun::write_parameters() {
+  std::vector<std::string> names;
+  for (const auto& [path, value] : flatten(config_->dict())) {
+    names.push_back(name_beside(path, names));
+    write_entry(folder() / "params" / names.back(), parameter_text(value));
+  }
+  for (const std::string& name : files_below(folder() / "params")) {
+    if (std::ranges::find(names, name) == names.end()) base::remove_tree(folder() / "params" / name);
+  }
+  config_.reset();
+}
+
+// Opened for each piece: a run may have many metrics, and an experiment many runs.
+void MlflowRun::write_metric(File& file, std::string& lines) const {
+  const fs::path path = folder() / "metrics" / file.name;
+  if (file.size == 0) base::make_directories(path.parent_path());
+  base::FileDescriptor opened = base::open_own_file(path, O_WRONLY | O_CREAT | O_APPEND);
+  // A failed write may have left a part of its bytes.
+  if (::ftruncate(opened.get(), file.size) != 0) base::throw_storage_error("write", path);
+  base::write_all(opened.get(), lines, path);
+  base::close_written(opened, path);
+  file.size += static_cast<std::int64_t>(lines.size());
+  lines.clear();
+}
+
+void MlflowRun::write_meta() const {
+  base::replace_file(
+      folder() / kMetaFile,
+      fmt::format("artifact_uri: {}\ndeleted_time: null\nend_time: {}\nentry_point_name: ''\nexperiment_id: '{}'\n"
+                  "lifecycle_stage: active\nrun_id: {}\nrun_name: {}\nsource_name: ''\nsource_type: 4\n"
+                  "source_version: ''\n{}{}\nstatus: {}\ntags: []\nuser_id: cadre\n",
+                  yaml_text(uri_of(folder() / "artifacts")), ended_ ? std::to_string(milliseconds(*ended_)) : "null",
+                  place_.experiment_id(), place_.run_id(), yaml_text(place_.run), kStartKey, milliseconds(*started_),
+                  static_cast<int>(status_)));
+}
+
+void MlflowRun::make_folders() {
+  make_mlflow_experiment(place_);
+  base::remove_tree(folder());
+  for (const char* const name : {"metrics", "params", "tags", "artifacts"}) base::make_directories(folder() / name);
+  set_tag("mlflow.runName", place_.run);
+  set_tag("cadre.path", place_.run_location);
+}
+
+void MlflowRun::flush() {
+  if (!started_) return;
+  if (is_new_) {
+    make_folders();
+    is_new_ = false;
+  }
+  for (auto& [metric, lines] : pending_) {
+    if (!lines.empty()) write_metric(file_of(metric), lines);
+  }
+  waiting_bytes_ = 0;
+  if (config_) write_parameters();
+  if (renamed_.size() > told_of_renamed_) {
+    Dict names;
+    for (const auto& [name, safe] : renamed_) names.emplace_back(safe, name);
+    set_tag("cadre.renamed", base::to_json(names));
+    told_of_renamed_ = renamed_.size();
+  }
+  for (const auto& [name, text] : tags_) write_entry(folder() / "tags" / name, text);
+  tags_.clear();
+  if (meta_changed_) write_meta();
+  meta_changed_ = false;
+}
+
+}  // namespace cadre::loggers
