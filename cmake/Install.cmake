@@ -99,14 +99,15 @@ endif()
 
 # Their archives would bring a second core beside the shared library.
 if(CADRE_ARROW AND NOT CADRE_SHARED)
-  install(TARGETS cadre_object_storage LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/cadre" COMPONENT storage)
+  install(TARGETS cadre_object_storage cadre_table_file LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/cadre" COMPONENT storage)
   # With Arrow beside it, where it looks first: it works wherever the package is, without Python and a wheel.
   get_target_property(arrow_library cadre::arrow IMPORTED_LOCATION)
   string(REPLACE "libarrow.so" "libarrow_s3.so" arrow_s3_library "${arrow_library}")
   if(NOT EXISTS "${arrow_s3_library}")
     set(arrow_s3_library)  # a version that has S3 in libarrow.so
   endif()
-  install(FILES "${arrow_library}" ${arrow_s3_library} DESTINATION "${CMAKE_INSTALL_LIBDIR}/cadre" COMPONENT storage)
+  get_target_property(parquet_library cadre::parquet IMPORTED_LOCATION)
+  install(FILES "${arrow_library}" ${arrow_s3_library} "${parquet_library}" DESTINATION "${CMAKE_INSTALL_LIBDIR}/cadre" COMPONENT storage)
   cmake_path(GET arrow_library PARENT_PATH arrow_folder)
   file(GLOB arrow_licences "${arrow_folder}-*.dist-info/licenses/*.txt")
   install(FILES ${arrow_licences} DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libcadre-storage-dev/arrow" COMPONENT storage)

@@ -18,13 +18,14 @@ MAY_INCLUDE |= {
     "tune": CONTROL_PLANE,
     "train": CONTROL_PLANE,
     "object_storage": ["base", "storage"],
+    "table_file": ["base"],
     "tls": ["base", "channel"],
     "torch": ["base", "worker"],
     "data": [*CONTROL_PLANE, "train", "object_storage"],
     "data_torch": ["data", "torch"],
     "vision": ["torch"],
     "report": [*CONTROL_PLANE, "tune", "train"],
-    "cli": [*CONTROL_PLANE, "tune", "train", "data", "report"],
+    "cli": [*CONTROL_PLANE, "tune", "train", "data", "report", "table_file"],
 }
 # Layers that have public headers of their own: cadre/tune.h and cadre/tune/*.h, and so on.
 WITH_PUBLIC_HEADERS = ["tune", "train", "torch", "data"]
@@ -38,7 +39,7 @@ LIBRARIES = [
       "tests/package/consumer_torch/", "tests/tutorials/frames/", "benchmarks/torch_"]),
     ("Cap'n Proto", re.compile(r"^(kj|capnp)/|\.capnp\.h$"), ["src/channel/"]),
     ("Arrow", re.compile(r"^(arrow|parquet)/"),
-     ["src/data/", "src/object_storage/", "python/src/data/", "tests/data/", "tests/fuzz/data_", "benchmarks/torch_batch_inference.cc"]),
+     ["src/data/", "src/object_storage/", "src/table_file/", "python/src/data/", "tests/data/", "tests/fuzz/data_", "benchmarks/torch_batch_inference.cc"]),
     ("libjpeg and libpng", re.compile(r"^(jpeglib|jerror|png)\.h$"), ["src/data/", "tests/support/image_file.h"]),
     ("toml++", re.compile(r"^toml\+\+/"), ["src/cli/"]),
     ("nanobind", re.compile(r"^(nanobind/|Python\.h$)"), ["python/src/"]),

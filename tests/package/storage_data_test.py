@@ -54,6 +54,12 @@ class StorageTest(InstallationTest):
         for place in SOURCE, BUILD, ARROW_ROOT:
             self.assertNotIn(str(place), loaded)
 
+    def test_results_are_exported_as_parquet(self):
+        run(self.prefix / "bin" / "cadre", "tune", "--set", "name=first", "--set", "storage_path=.", "--",
+            self.prefix / "bin" / "cadre-report", "loss=1", cwd=self.directory)
+        run(self.prefix / "bin" / "cadre", "export", "first", "--parquet", "first.parquet", cwd=self.directory)
+        self.assertEqual((self.directory / "first.parquet").read_bytes()[:4], b"PAR1")
+
     def test_arrow_that_was_removed_is_named_with_what_to_do(self):
         broken = self.directory / "broken"
         shutil.copytree(self.prefix, broken)

@@ -10,6 +10,7 @@
 #include "cadre/tune/result.h"
 #include "control/objective.h"
 #include "loggers/flat_row.h"
+#include "tune/results/result_table.h"
 
 namespace cadre::tune {
 namespace {
@@ -27,9 +28,9 @@ Dict row_of(const Result& trial, const Metrics* metrics, const Config& config) {
 }
 
 // Chooses the result that a trial's row shows.
-class Choice {
+class RowChoice {
  public:
-  Choice(std::string metric, Mode mode) : metric_(std::move(metric)), mode_(mode) {}
+  RowChoice(std::string metric, Mode mode) : metric_(std::move(metric)), mode_(mode) {}
 
   // Returns true if `metrics` replaces the result chosen so far. Chooses the last result if none has the metric.
   bool take(const Metrics& metrics) {
@@ -101,7 +102,7 @@ void visit_last(const ResultGrid& grid, const std::function<void(const Dict&)>& 
   }
 }
 
-void visit_best(const ResultGrid& grid, Choice choice, const std::function<void(const Dict&)>& visit) {
+void visit_best(const ResultGrid& grid, RowChoice choice, const std::function<void(const Dict&)>& visit) {
   std::vector<Dict> rows;
   for (const Result& trial : grid) rows.push_back(row_of(trial, nullptr, trial.config));
   grid.for_each_result([&](const Result& trial, std::size_t index, const Metrics& metrics) {
@@ -112,6 +113,8 @@ void visit_best(const ResultGrid& grid, Choice choice, const std::function<void(
   std::ranges::for_each(rows, visit);
 }
 
+}  // namespace
+
 void visit_rows(const ResultGrid& grid, const TableOptions& options, const std::function<void(const Dict&)>& visit) {
   switch (options.rows) {
     case Rows::last:
@@ -119,7 +122,7 @@ void visit_rows(const ResultGrid& grid, const TableOptions& options, const std::
     case Rows::best: {
       const auto [metric, mode] =
           control::direction_of(options.metric, options.mode, {grid.summary().metric, grid.summary().mode});
-      return visit_best(grid, Choice(metric, mode), visit);
+      return visit_best(grid, RowChoice(metric, mode), visit);
     }
     case Rows::all:
       grid.for_each_result([&](const Result& trial, std::size_t index, const Metrics& metrics) {
@@ -127,8 +130,6 @@ void visit_rows(const ResultGrid& grid, const TableOptions& options, const std::
       });
   }
 }
-
-}  // namespace
 
 void ResultGrid::write_csv(std::ostream& out, const TableOptions& options) const {
   // Two passes, because a later row may have another column, and the rows may not fit into memory.
