@@ -132,6 +132,16 @@ endif()
 if(TARGET cadre)
   install(TARGETS cadre cadre-report RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
   cadre_install_licence(program cadre)
+  set(shell_dir "${PROJECT_BINARY_DIR}/shell")
+  install(FILES "${shell_dir}/cadre.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT program)
+  install(FILES "${shell_dir}/cadre.bash" RENAME cadre
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" COMPONENT program)
+  foreach(folder site-functions vendor-completions)  # everywhere, and on Debian
+    install(FILES "${shell_dir}/cadre.zsh" RENAME _cadre DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/${folder}"
+      COMPONENT program)
+  endforeach()
+  install(FILES "${shell_dir}/cadre.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d"
+    COMPONENT program)
 endif()
 
 # The pages link to each other as in the checkout.

@@ -32,8 +32,9 @@ cadre_debian_package(program cadre science ""
   "Lists, shows, plots and exports experiments that were made with the C++
 library Cadre: finished, interrupted, failed, or running in another process.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS librsvg2-2)  # for pictures as PNG
 if(CADRE_ARROW)
-  set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "libcadre-storage-dev (= ${PROJECT_VERSION})")  # for s3://
+  set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "libcadre-storage-dev (= ${PROJECT_VERSION})")  # for s3:// and Parquet
 endif()
 
 cadre_debian_package(tune libcadre-dev libdevel

@@ -32,7 +32,7 @@ packages=(
 with_tests=""
 for group in "$@"; do
   case "$group" in
-    tests) with_tests=yes; packages+=(dpkg-dev doxygen libclang-rt-19-dev dataset-fashion-mnist chromium) ;;
+    tests) with_tests=yes; packages+=(dpkg-dev doxygen libclang-rt-19-dev dataset-fashion-mnist chromium librsvg2-2 zsh fish man-db mandoc) ;;
     docs) packages+=(doxygen) ;;
     package) packages+=(dpkg-dev) ;;
     format) packages+=(clang-format-19) ;;

@@ -19,6 +19,24 @@ class Option;
 
 namespace cadre::cli {
 
+// What a command line may have, as text: for pages and for completion in shells.
+struct OptionText {
+  std::vector<std::string> names = {};  // "-o", "--output"; of an argument its only name
+  std::string value = {};               // name of its value, "TEXT"; empty: a flag
+  std::string description = {};
+  std::vector<std::string> choices = {};  // the only values; empty: any
+  bool is_argument = false;
+  bool is_required = false;
+  bool is_repeated = false;  // an argument that takes all that follow
+};
+struct CommandText {
+  std::string name = {};
+  std::string description = {};
+  std::string footer = {};
+  std::vector<OptionText> options = {};  // arguments in their order first
+  std::vector<CommandText> commands = {};
+};
+
 // The variable that an option's text is read into.
 using Variable = std::variant<std::string*, std::filesystem::path*, std::int64_t*, std::uint64_t*, double*,
                               std::optional<std::size_t>*, std::vector<std::string>*, std::vector<std::int64_t>*>;
@@ -63,6 +81,8 @@ class Command {
   void show_defaults();
   // Shown below the options.
   void footer(const std::string& text);
+  // Returns what has been added so far.
+  CommandText text() const;
   // Called when the command was given, with its options filled.
   void on_call(std::function<void()> call);
 

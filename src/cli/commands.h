@@ -1,4 +1,5 @@
-// The sub-commands of the program `cadre`, each in a file of its own name (suggest and observe: study.cc). Each
+// The sub-commands of the program `cadre`, each in a file of its own name (suggest and observe: study.cc; completion
+// and man: shell.cc). Each
 // function adds a command to the command line; commands report failure by throwing cadre::Error.
 #pragma once
 
@@ -9,6 +10,7 @@ namespace cadre::cli {
 void add_ls(Command& program);
 void add_show(Command& program);
 void add_logs(Command& program);
+void add_tail(Command& program);
 void add_nodes(Command& program);
 void add_best(Command& program);
 void add_importance(Command& program);
@@ -20,6 +22,8 @@ void add_suggest(Command& program);
 void add_observe(Command& program);
 void add_run(Command& program);
 void add_requests(Command& program);
+void add_completion(Command& program);
+void add_man(Command& program);
 // `argc` and `argv` are those of main, for cadre::init.
 void add_tune(Command& program, int argc, char** argv);
 

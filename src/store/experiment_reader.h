@@ -33,7 +33,9 @@ class ExperimentReader {
   ExperimentInfo info() const { return info_of(read_meta(*database_)); }
   std::vector<TrialRow> trials() const { return read_trials(*database_); }
   std::vector<CheckpointRow> checkpoints() const { return read_checkpoints(*database_); }
-  void visit(const RowVisitor& visitor) const { visit_rows(*database_, visitor, 0); }
+  void visit(const RowVisitor& visitor, std::int64_t after_sequence = 0) const {
+    visit_rows(*database_, visitor, after_sequence);
+  }
 
   // Returns the metrics, as JSON, of the result with a sequence number. Throws StorageError if there is none.
   std::string metrics(std::int64_t sequence);

@@ -18,6 +18,7 @@ import unittest
 import xml.etree.ElementTree
 
 import pandas
+import PIL.Image
 
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
 CONTROL = set(map(chr, range(32))) - {"\n"} | {"\x7f", "\u202e"}
@@ -203,6 +204,71 @@ class CliTest(unittest.TestCase):
                       cadre("plot", self.experiment, "--metrics", "config/act", code=1))
         self.assertIn("no result of experiment has a number \"nothing\"",
                       cadre("plot", self.experiment, "--metrics", "nothing", code=1))
+
+    def test_a_picture_is_png_if_its_file_is_called_so(self):
+        target = self.storage / "curves.png"
+        self.assertEqual(cadre("plot", self.experiment, "--metrics", "score,config/lr", "-o", target), f"{target}\n")
+        with PIL.Image.open(target) as picture:
+            self.assertEqual(picture.format, "PNG")
+            colours = {colour for _, colour in picture.convert("RGB").getcolors(1 << 24)}
+            svg = xml.etree.ElementTree.fromstring(cadre("plot", self.experiment, "--metrics", "score,config/lr", "-o", "-"))
+            self.assertEqual(picture.size, (2 * int(svg.get("width")), 2 * int(svg.get("height"))))
+        for colour in (0, 114, 178), (213, 94, 0), (0, 158, 115), (255, 255, 255):  # lines, and what is behind them
+            self.assertIn(colour, colours)
+        before = target.read_bytes()
+        folder = self.storage / "no_librsvg"
+        folder.mkdir()
+        (folder / "librsvg-2.so.2").touch()
+        self.assertIn("a PNG picture needs librsvg and cairo, which are not installed: `apt-get install librsvg2-2`",
+                      cadre("plot", self.experiment, "-o", target, code=1, LD_LIBRARY_PATH=str(folder)))
+        self.assertEqual(target.read_bytes(), before)
+        self.assertIn("curves.jpg: a picture's file ends with .svg or .png",
+                      cadre("plot", self.experiment, "-o", self.storage / "curves.jpg", code=1))
+
+    def test_logarithmic_axes_are_of_what_is_plotted(self):
+        texts = lambda *options: set(xml.etree.ElementTree.fromstring(
+            cadre("plot", self.experiment, "-o", "-", *options)).itertext())
+        self.assertIn("20", texts())
+        self.assertLess({"1", "2", "5", "10", "20"}, texts("--log", "training_iteration"))
+        errors = cadre("plot", self.experiment, "--log", "late", code=1)
+        self.assertIn("\"late\" is not plotted: there are score over training_iteration", errors)
+
+    # ---- Results as they come
+
+    def test_the_latest_results(self):
+        lines = cadre("tail", self.experiment, "3", "-n", "3").splitlines()
+        self.assertEqual([line.split()[1:3] for line in lines], [["00003", str(step)] for step in (22, 23, 24)])
+        for line, row in zip(lines, self.rows["00003"][-3:]):
+            self.assertIn(f"  score={row['score']:.6g}"[:12], line)
+        told = [json.loads(line) for line in cadre("tail", self.experiment, "-n", "100000", "--json").splitlines()]
+        self.assertEqual(len(told), sum(map(len, self.rows.values())))
+        for trial, rows in self.rows.items():
+            metrics = [one["metrics"] for one in told if one["trial_id"] == trial]
+            self.assertEqual([one["score"] for one in metrics], [row["score"] for row in rows])
+        self.assertNotIn("score", cadre("tail", self.experiment, "--metrics", "eval/loss"))
+        self.assertIn("eval/loss=", cadre("tail", self.experiment, "--metrics", "eval/loss"))
+        self.assertIn("there is no trial", cadre("tail", self.experiment, "9", code=1))
+
+    def test_results_are_followed_until_the_experiment_ends(self):
+        storage = self.storage / "followed"
+        storage.mkdir()
+        self.addCleanup(shutil.rmtree, storage)
+        os.mkfifo(storage / "gate1")
+        process = run_console_tool(storage, "gates=1", "trials=2", "iterations=6")
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        gate = os.open(storage / "gate1", os.O_WRONLY)  # until a trial waits at it, before its third iteration
+        tail = subprocess.Popen([BIN / "cadre", "tail", "-f", "--json", storage / "experiment"], stdout=subprocess.PIPE)
+        self.addCleanup(tail.stdout.close)
+        self.addCleanup(tail.kill)
+        first = [json.loads(tail.stdout.readline()) for _ in range(2)]
+        os.write(gate, b"....")
+        self.addCleanup(os.close, gate)
+        told = first + [json.loads(line) for line in tail.stdout]
+        self.assertEqual(tail.wait(60), 0)
+        steps = {trial: [one["metrics"]["training_iteration"] for one in told if one["trial_id"] == trial]
+                 for trial in ("00000", "00001")}
+        self.assertEqual(steps, {trial: [1, 2, 3, 4, 5, 6] for trial in steps})
 
     # ---- Tables for other programs
 
@@ -610,7 +676,8 @@ class CliTest(unittest.TestCase):
     def test_lines_fit(self):
         for command in ["show", self.experiment], ["ls", self.storage], ["best", self.experiment, "--metric", "score"], ["--help"], \
                 ["ls", "--help"], ["show", "--help"], ["logs", "--help"], ["nodes", "--help"], ["best", "--help"], ["importance", "--help"], ["plot", "--help"], ["replay", "--help"], ["export", "--help"], \
-                ["suggest", "--help"], ["observe", "--help"]:
+                ["suggest", "--help"], ["observe", "--help"], ["tail", "--help"], ["tail", self.experiment, "--metrics", "score"], \
+                ["completion", "--help"], ["man", "--help"]:
             for line in cadre(*command).splitlines():
                 if "/" not in line:  # a path stays whole
                     self.assertLessEqual(len(line), 80, line)

@@ -66,6 +66,14 @@ class DebianTest(InstallationTest):
                 self.assertTrue((self.prefix.parent / FILES[package]).exists())
         self.assertEqual(len(summaries), len(FILES))
 
+    def test_the_program_brings_its_manual_page_and_what_completes_it(self):
+        share = self.prefix / "share"
+        self.assertIn(".TH CADRE 1", (share / "man/man1/cadre.1").read_text())
+        for file in ("bash-completion/completions/cadre", "zsh/vendor-completions/_cadre", "zsh/site-functions/_cadre",
+                     "fish/vendor_completions.d/cadre.fish"):
+            self.assertIn("Completion of cadre", (share / file).read_text())
+        self.assertEqual(self.field("cadre", "Recommends"), "librsvg2-2")
+
     def test_openssls_licence_is_beside_the_library_that_contains_it(self):
         self.assertTrue(list((self.prefix / "lib").rglob("libcadre_tls.so")))
         licence = (self.prefix / "share" / "doc" / "libcadre-dev" / "openssl.txt").read_text(encoding="utf-8")
