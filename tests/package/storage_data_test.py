@@ -55,8 +55,9 @@ class StorageTest(InstallationTest):
             self.assertNotIn(str(place), loaded)
 
     def test_results_are_exported_as_parquet(self):
-        run(self.prefix / "bin" / "cadre", "tune", "--set", "name=first", "--set", "storage_path=.", "--",
-            self.prefix / "bin" / "cadre-report", "loss=1", cwd=self.directory)
+        (self.directory / "tune.toml").write_text('name = "first"\nstorage_path = "."\n')
+        run(self.prefix / "bin" / "cadre", "tune", "tune.toml", "--", self.prefix / "bin" / "cadre-report", "loss=1",
+            cwd=self.directory)
         run(self.prefix / "bin" / "cadre", "export", "first", "--parquet", "first.parquet", cwd=self.directory)
         self.assertEqual((self.directory / "first.parquet").read_bytes()[:4], b"PAR1")
 
