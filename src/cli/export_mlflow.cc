@@ -15,8 +15,7 @@ namespace {
 
 using loggers::MlflowStatus;
 
-// A trial without a controller, which has not ended, was interrupted.
-MlflowStatus mlflow_status(const tune::Result& trial) {
+MlflowStatus mlflow_status(const tune::Result& trial, tune::ExperimentState state) {
   switch (trial.status) {
     case tune::TrialStatus::terminated:
     case tune::TrialStatus::stopped:
@@ -29,7 +28,8 @@ MlflowStatus mlflow_status(const tune::Result& trial) {
     case tune::TrialStatus::pending:
       break;
   }
-  return trial.num_results() == 0 ? MlflowStatus::scheduled : MlflowStatus::killed;
+  if (trial.num_results() == 0) return MlflowStatus::scheduled;
+  return state == tune::ExperimentState::running ? MlflowStatus::running : MlflowStatus::killed;
 }
 
 // Returns the paths of the parameters that exploits have changed.
@@ -87,7 +87,7 @@ class MlflowExport {
     if (trial.num_results() == 0) time_ = grid_.summary().last_event;
     run.set_tag("cadre.status", to_string(trial.status));
     if (trial.error) run.set_tag("cadre.error", *trial.error);
-    run.end(mlflow_status(trial), time_);
+    run.set_status(mlflow_status(trial, grid_.summary().state), time_);
     run.flush();
     renamed_.insert(run.renamed().begin(), run.renamed().end());
     run = loggers::MlflowRun({});

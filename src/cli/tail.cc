@@ -47,6 +47,10 @@ struct Reported {
 class Tail {
  public:
   explicit Tail(const Options& options) : options_(options), found_(find_directory(options.experiment)) {
+    if (options.follow && found_.copy)
+      throw InvalidArgument(options.experiment +
+                            " is read in a copy of what was published last, which does not grow: follow it in its "
+                            "directory on the machine that runs it");
     is_run_ = is_training_run(found_.directory);
     if (options.trial.empty()) return;
     if (is_run_) throw InvalidArgument(options.experiment + " is a training run, and has no trials");

@@ -202,7 +202,8 @@ bool MlflowRun::resume(const Stamp& stamp) {
     if (known == files_.end()) {
       base::remove_tree(metrics / name);
     } else {
-      fs::resize_file(metrics / name, static_cast<std::uintmax_t>(known->second.size));
+      if (::truncate((metrics / name).c_str(), known->second.size) != 0)
+        base::throw_storage_error("cut", metrics / name);
     }
   }
   return true;
@@ -257,10 +258,10 @@ void MlflowRun::set_tag(std::string_view name, std::string_view text) {
   tags_[mlflow_name(name)] = beginning_of(text, kLongestTag);
 }
 
-void MlflowRun::end(MlflowStatus status, double time) {
+void MlflowRun::set_status(MlflowStatus status, double time) {
   if (!started_) begin(time);
   status_ = status;
-  ended_ = time;
+  if (status != MlflowStatus::running && status != MlflowStatus::scheduled) ended_ = time;
   meta_changed_ = true;
 }
 

@@ -69,7 +69,8 @@ class MlflowRun {
   // Adds values at the step of another result that was added before.
   void add_values(const Dict& flat_values, const Dict& flat_row, double time);
   void set_tag(std::string_view name, std::string_view text);
-  void end(MlflowStatus status, double time);
+  // Sets the status at `time`, which is that of the end if the run is over.
+  void set_status(MlflowStatus status, double time);
   // Writes what was added. After a StorageError it can be called again, and nothing is written twice.
   void flush();
   std::size_t waiting_bytes() const { return waiting_bytes_; }

@@ -84,12 +84,13 @@ bool ResultLog::Lacking::is_due(const base::AppendFile::Stamp& file) const {
 }
 
 void ResultLog::end(tensorboard::Session session, const Dict& last_row) {
-  if (loggers_.mlflow) mlflow_.end(session.success ? MlflowStatus::finished : MlflowStatus::failed, session.end_time);
+  if (loggers_.mlflow)
+    mlflow_.set_status(session.success ? MlflowStatus::finished : MlflowStatus::failed, session.end_time);
   if (loggers_.tensorboard) tensorboard_.end(std::move(session), flatten(last_row));
 }
 
 void ResultLog::end_run(bool success, double time) {
-  if (loggers_.mlflow) mlflow_.end(success ? MlflowStatus::finished : MlflowStatus::failed, time);
+  if (loggers_.mlflow) mlflow_.set_status(success ? MlflowStatus::finished : MlflowStatus::failed, time);
 }
 
 void ResultLog::flush() {

@@ -61,7 +61,7 @@ class ResultLog {
   void amend(std::size_t number, Dict values, const Dict& row, double time);
   // Writes what files lack of what was added. After a StorageError it can be called again.
   void complete();
-  // See TensorBoardFile::end and MlflowRun::end.
+  // See TensorBoardFile::end and MlflowRun::set_status.
   void end(tensorboard::Session session, const Dict& last_row);
   // Ends a training run's run in MLflow's store, which goes on if more is added.
   void end_run(bool success, double time);

@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import time
 import unittest
 
 import optuna
@@ -165,6 +166,37 @@ class ExportTest(ExperimentTest):
         client.log_metric(one.info.run_id, "later", 1.5)
         client.set_tag(one.info.run_id, "note", "good")
         self.assertEqual(client.get_run(one.info.run_id).data.metrics["later"], 1.5)
+
+    def test_mlflow_has_the_states_of_an_experiment_that_was_killed(self):
+        (self.folder / "killed.toml").write_text(
+            'command = ["sh", "-c", "cadre-report loss=1; test {n} = 1 || sleep 100"]\nname = "killed"\nstorage_path = "."\n'
+            'metric = "loss"\nmode = "min"\nverbose = 0\nnum_samples = 1\nmax_concurrent_trials = 2\n'
+            '[space]\nn = "grid_search([1, 2, 3, 4])"\n')
+        process = subprocess.Popen([BIN / "cadre", "tune", "killed.toml"], cwd=self.folder,
+                                   env=os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"})
+        self.addCleanup(process.kill)
+        experiment = self.folder / "killed"
+        deadline = time.monotonic() + 60
+        while len(list(experiment.glob("*/result.json"))) < 3:  # one has ended, two wait
+            self.assertIsNone(process.poll())
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
+        def states(store):
+            export(experiment, "--mlflow", store)
+            client = MlflowClient(tracking_uri=store.as_uri())
+            (found,) = client.search_experiments()
+            runs = {one.info.run_name: one.info for one in client.search_runs([found.experiment_id])}
+            return [(runs[name].status, runs[name].end_time is None) for name in sorted(runs)]
+
+        self.assertEqual(states(self.folder / "live"), [("FINISHED", False), ("RUNNING", True), ("RUNNING", True)])
+        process.kill()
+        process.wait()
+        self.assertEqual(states(self.folder / "dead"), [("FINISHED", False), ("KILLED", False), ("KILLED", False)])
+        file = self.folder / "killed.journal"
+        export(experiment, "--optuna", file)
+        self.assertEqual([trial.state.name for trial in optuna_study(file, "killed").trials],
+                         ["COMPLETE", "RUNNING", "RUNNING"])
 
     def test_two_experiments_of_one_name_are_not_mixed_up(self):
         other = self.folder / "other" / "experiment"

@@ -175,6 +175,22 @@ def test_results_as_data_frames_and_the_best(fit):
         results.get_best_result("no_such_metric", "min")
 
 
+def test_a_column_has_the_values_of_a_metric_or_a_parameter_over_the_results(fit):
+    def trains(config):
+        for step in range(3):
+            tune.report({"loss": step, "eval": {"accuracy": step / 2}} if step else {"loss": None, "word": "first"})
+
+    result = fit(trains, param_space={"x": tune.grid_search([4]), "model": {"width": 8}})[0]
+    assert math.isnan(result.column("loss")[0]) and result.column("loss")[1:] == [1, 2]
+    assert result.column("eval/accuracy")[1:] == [0.5, 1]
+    assert result.column("word")[0] == "first" and math.isnan(result.column("word")[1])
+    assert result.column("config/x") == [4, 4, 4] and result.column("config/model/width") == [8, 8, 8]
+    with pytest.raises(cadre.NotFound, match="no result of trial 00000 has a column 'los'; the last one has: loss, "):
+        result.column("los")
+    with pytest.raises(cadre.NotFound, match="config/x"):
+        result.column("config/y")
+
+
 def test_a_second_run_of_one_name_moves_the_first_aside(fit, tmp_path, capfd):
     for _ in range(3):
         assert fit(reports_its_config, param_space={"x": 1}).num_errors == 0

@@ -148,6 +148,31 @@ TEST(RunFiles, ThoseThatAreSwitchedOffAreNotWrittenAlsoAfterARestore) {
   EXPECT_EQ(event_file_in(storage / "run"), "");
 }
 
+TEST(RunFiles, MlflowsStoreHasEachStepOnceAlsoAfterAFailureAndARestore) {
+  const TemporaryDirectory storage;
+  train::TrainerOptions options = options_in(storage.path(), 2, {{"steps", 6}, {"fails_at", 4}});
+  options.run_config.logging_config.loggers = {.csv = false, .json = false, .tensorboard = false, .mlflow = true};
+  EXPECT_THROW(train::Trainer(fn<saves_now_and_then>, options).fit(), train::TrainingFailed);
+  const auto folder_of_run = [&] {
+    for (const auto& entry : fs::recursive_directory_iterator(storage / "run/mlruns")) {
+      if (entry.path().filename() == "metrics") return entry.path().parent_path();
+    }
+    return fs::path();
+  };
+  const fs::path folder = folder_of_run();
+  EXPECT_THAT(content_of(folder / "meta.yaml"), AllOf(HasSubstr("\nstatus: 4\n"), HasSubstr("run_name: \"run\"\n")));
+  EXPECT_THAT(content_of(folder / "tags/cadre.error"), HasSubstr("out of luck"));
+  train::Trainer::restore(storage / "run").fit();
+  EXPECT_EQ(folder_of_run(), folder);
+  EXPECT_THAT(content_of(folder / "meta.yaml"), HasSubstr("\nstatus: 3\n"));
+  EXPECT_EQ(content_of(folder / "params/steps"), "6");
+  const std::vector<std::string> points = lines_of(folder / "metrics/step");
+  ASSERT_THAT(points, SizeIs(6));
+  for (std::size_t i = 0; i < points.size(); ++i)
+    EXPECT_THAT(points[i], EndsWith(" " + std::to_string(i + 1) + " " + std::to_string(i + 1)));
+  EXPECT_THAT(lines_of(folder / "metrics/eval/loss"), SizeIs(6));
+}
+
 // ---- After the controller's end
 
 const bool trains = register_scenario("leaves files", [] {

@@ -57,7 +57,7 @@ TEST_F(MlflowRunTest, EachMetricHasAFileWithTimeValueAndStep) {
   EXPECT_EQ(content_of(folder() / "params" / "none"), "None");
   EXPECT_EQ(content_of(folder() / "params" / "yes"), "True");
   EXPECT_THAT(content_of(folder() / "meta.yaml"), HasSubstr("\nstatus: 1\n"));
-  run.end(MlflowStatus::failed, 102);
+  run.set_status(MlflowStatus::failed, 102);
   run.flush();
   EXPECT_THAT(content_of(folder() / "meta.yaml"),
               testing::AllOf(HasSubstr("\nstatus: 4\n"), HasSubstr("end_time: 102000\n")));
@@ -86,7 +86,7 @@ TEST_F(MlflowRunTest, AStampCutsOffWhatCameLater) {
 TEST_F(MlflowRunTest, ARunThatEndedGoesOnInItsFiles) {
   MlflowRun run(place());
   run.add({{"loss", 1}, {"a", 1}, {"a/b", 2}, {"x?y", 3}, {"training_iteration", 1}}, {}, 1);
-  run.end(MlflowStatus::finished, 1);
+  run.set_status(MlflowStatus::finished, 1);
   run.flush();
   EXPECT_THAT(run.renamed(), testing::SizeIs(2));
 

@@ -56,6 +56,19 @@ class Result:
         is not installed, a table with the same columns."""
         return _table.data_frame([_table.flat(row) for row in self._results.history(self._index)])
 
+    def column(self, name):
+        """Returns the values of one column, one for each result of the trial, as a list: of a metric, of a nested one as
+        "eval/accuracy", or "config/lr": the parameter lr that each result was reported with, that is its schedule. A result
+        without the column has NaN. Raises NotFound, with the names that there are, if no result has it."""
+        rows = [_table.flat(row) for row in self._results.history(self._index)]
+        known = list(rows[-1]) if rows else []
+        if name.startswith("config/") and not any(name in row for row in rows):
+            rows = [_table.flat({"config": _values.show(self._results.config_at(self._index, i))}) for i in range(len(rows))]
+            known += list(rows[-1]) if rows else []
+        if rows and not any(name in row for row in rows):
+            raise NotFound(f"no result of trial {self.trial_id} has a column {name!r}; the last one has: {', '.join(known)}")
+        return [float("nan") if row.get(name) is None else row[name] for row in rows]
+
     def get_best_checkpoint(self, metric, mode):
         """Returns the kept checkpoint with the best value of a metric in its result; None if there is none."""
         return best_checkpoint(self.best_checkpoints, metric, mode)
