@@ -80,6 +80,7 @@ std::vector<std::string> choices_in(const std::string& type) {
 
 OptionText text_of(const CLI::Option& option) {
   OptionText text{.description = option.get_description(),
+                  .default_value = option.get_default_str(),
                   .choices = choices_in(option.get_type_name()),
                   .is_argument = option.get_positional(),
                   .is_required = option.get_required()};

@@ -24,6 +24,7 @@ struct OptionText {
   std::vector<std::string> names = {};  // "-o", "--output"; of an argument its only name
   std::string value = {};               // name of its value, "TEXT"; empty: a flag
   std::string description = {};
+  std::string default_value = {};         // if --help shows it
   std::vector<std::string> choices = {};  // the only values; empty: any
   bool is_argument = false;
   bool is_required = false;

@@ -53,8 +53,8 @@ void append_lines(std::string& out, const std::string& text) {
   out += ".fi\n";
 }
 
-std::string usage_of(const CommandText& command) {
-  std::string usage = fmt::format("\\fB{}\\fR [\\fIoptions\\fR]", roff(command.name));
+std::string usage_of(const CommandText& program, const CommandText& command) {
+  std::string usage = fmt::format("\\fB{} {}\\fR [\\fIoptions\\fR]", roff(program.name), roff(command.name));
   for (const OptionText& option : command.options) {
     if (!option.is_argument) continue;
     const std::string name = fmt::format("\\fI{}\\fR{}", roff(option.names.front()), option.is_repeated ? "..." : "");
@@ -75,7 +75,10 @@ void append_option(std::string& out, const OptionText& option) {
     if (!option.value.empty()) names += fmt::format(" \\fI{}\\fR", roff(option.value));
     out += names + "\n";
   }
-  out += roff(option.description) + "\n";
+  const bool names_default = option.description.find('[') != std::string::npos;
+  out += roff(option.description);
+  if (!option.default_value.empty() && !names_default) out += fmt::format(" [{}]", roff(option.default_value));
+  out += '\n';
 }
 
 }  // namespace
@@ -92,9 +95,11 @@ std::string man_page(const CommandText& program, std::string_view summary, std::
   for (const OptionText& option : program.options) append_option(out, option);
   out += ".SH COMMANDS\n";
   for (const CommandText& command : program.commands) {
-    out += fmt::format(".SS {}\n{}\n.PP\n{}.\n", roff(program.name + " " + command.name), usage_of(command),
+    out += fmt::format(".SS {}\n{}\n.PP\n{}.\n", roff(program.name + " " + command.name), usage_of(program, command),
                        roff(command.description));
-    for (const OptionText& option : command.options) append_option(out, option);
+    for (const OptionText& option : command.options) {
+      if (option.names.back() != "--help") append_option(out, option);  // said once, of all commands
+    }
     if (command.footer.empty()) continue;
     out += ".PP\n";
     append_lines(out, command.footer.substr(command.footer.find_first_not_of('\n')));

@@ -147,6 +147,8 @@ class ManPageTest(unittest.TestCase):
                 option = line.split()[0].split(",")[-1] if line.startswith("  -") else ""
                 if option and option != "--help":
                     self.assertIn(option, words, command)
+        self.assertIn("cadre logs [options] experiment [worker] Show what workers have printed.", words)
+        self.assertIn("Begin with so many results [10]", words)
         self.assertIn("Go on while the experiment runs, until it ends", words)
         self.assertIn("Exit code: 0; 1: something is not found or cannot be read; 2: wrong usage.", words)
 
