@@ -25,7 +25,9 @@ MAY_INCLUDE |= {
     "data_torch": ["data", "torch"],
     "vision": ["torch"],
     "report": [*CONTROL_PLANE, "tune", "train"],
-    "cli": [*CONTROL_PLANE, "tune", "train", "data", "report", "table_file"],
+    "http": ["base"],
+    "dashboard": ["base", "http", "report"],
+    "cli": [*CONTROL_PLANE, "tune", "train", "data", "report", "http", "dashboard", "table_file"],
 }
 # Layers that have public headers of their own: cadre/tune.h and cadre/tune/*.h, and so on.
 WITH_PUBLIC_HEADERS = ["tune", "train", "torch", "data"]
@@ -37,7 +39,7 @@ LIBRARIES = [
       "examples/", "tests/torch/", "tests/torch_preload/", "tests/data_torch/", "tests/cluster/torch_", "tests/compat/torch_",
       "tests/fuzz/torch_", "tests/survival/torch_", "tests/mistakes/torch_",
       "tests/package/consumer_torch/", "tests/tutorials/frames/", "benchmarks/torch_"]),
-    ("Cap'n Proto", re.compile(r"^(kj|capnp)/|\.capnp\.h$"), ["src/channel/"]),
+    ("Cap'n Proto", re.compile(r"^(kj|capnp)/|\.capnp\.h$"), ["src/channel/", "src/http/"]),
     ("Arrow", re.compile(r"^(arrow|parquet)/"),
      ["src/data/", "src/object_storage/", "src/table_file/", "python/src/data/", "tests/data/", "tests/fuzz/data_", "benchmarks/torch_batch_inference.cc"]),
     ("libjpeg and libpng", re.compile(r"^(jpeglib|jerror|png)\.h$"), ["src/data/", "tests/support/image_file.h"]),

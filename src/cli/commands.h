@@ -16,6 +16,7 @@ void add_best(Command& program);
 void add_importance(Command& program);
 void add_plot(Command& program);
 void add_report(Command& program);
+void add_dashboard(Command& program);
 void add_replay(Command& program);
 void add_export(Command& program);
 void add_suggest(Command& program);

@@ -29,8 +29,9 @@ int run(int argc, char** argv) {
       "An experiment is a directory, the name of one in ~/cadre_results, or the URI\n"
       "of a published one (s3://bucket/folder/name).\n"
       "Exit code: 0; 1: something is not found or cannot be read; 2: wrong usage.");
-  for (const auto add : {add_ls, add_show, add_logs, add_tail, add_nodes, add_best, add_importance, add_plot,
-                         add_report, add_replay, add_export, add_suggest, add_observe, add_run, add_requests})
+  for (const auto add :
+       {add_ls, add_show, add_logs, add_tail, add_nodes, add_best, add_importance, add_plot, add_report, add_dashboard,
+        add_replay, add_export, add_suggest, add_observe, add_run, add_requests})
     add(command);
   add_tune(command, argc, argv);
   add_completion(command);

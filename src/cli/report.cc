@@ -2,28 +2,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 
 #include "base/file.h"
 #include "cadre/error.h"
-#include "cli/columns.h"
 #include "cli/commands.h"
 #include "cli/find.h"
-#include "cli/option_texts.h"
 #include "cli/output.h"
+#include "cli/report_document.h"
 #include "cli/training_run.h"
 #include "report/document.h"
 #include "report/page.h"
-#include "train/read_timeline.h"
 
 namespace cadre::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kMostErrorBytes = 4000;
-constexpr char kErrorFile[] = "error.txt";
 
 struct Options {
   std::vector<std::string> experiments = {};
@@ -32,46 +26,10 @@ struct Options {
   bool json = false;
 };
 
-// Returns the last lines of the file with a trial's failures; empty if there is none, as in a copy of a published
-// experiment.
-std::string last_errors(const tune::Result& trial) {
-  try {
-    const auto file = base::ReadableFile::open(trial.path / kErrorFile, base::ReadableFile::Links::refuse);
-    if (!file) return {};
-    const std::uint64_t size = file->size();
-    const std::uint64_t begin = size > kMostErrorBytes ? size - kMostErrorBytes : 0;
-    std::string text(size - begin, '\0');
-    text.resize(file->read(begin, std::as_writable_bytes(std::span(text))));
-    return begin == 0 ? text : text.substr(std::min(text.find('\n') + 1, text.size()));
-  } catch (const StorageError&) {
-    return {};
-  }
-}
-
-report::Source source_of(const tune::ResultGrid& results) {
-  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-  return {.results = results,
-          .parameters = parameters_of(results),
-          .options = option_texts(results.summary().options),
-          .place = place_text,
-          .last_errors = last_errors,
-          .read = now.count()};
-}
-
-Value run_document(const TrainingRun& run, const fs::path& directory) {
-  const tune::ResultGrid results = as_experiment(run);
-  report::Source source = source_of(results);
-  source.run = report::RunParts{.status = run.status,
-                                .attempts = run.result.attempts,
-                                .checkpoints = run.result.best_checkpoints,
-                                .timeline = train::read_timeline(directory)};
-  return report::document_of(source);
-}
-
 Value document_of(const std::string& experiment) {
   const Found found = find_directory(experiment);
-  if (is_training_run(found.directory)) return run_document(read_training_run(found.directory), found.directory);
-  return report::document_of(source_of(open_experiment(found)));
+  if (is_training_run(found.directory)) return report_document(read_training_run(found.directory), found.directory);
+  return report_document(open_experiment(found));
 }
 
 std::string name_of(const Value& document) { return Config(document).get<std::string>("name"); }

@@ -22,14 +22,43 @@ cadre.Chart = class {
     cadre.theme.onChange(() => this.update());
     // A chart is made when it comes near the window: pages with many open at once.
     this.root.style.minHeight = `${options.height}px`;
-    this.isNear = false;
-    new IntersectionObserver((entries, observer) => {
-      if (!entries.some((entry) => entry.isIntersecting)) return;
-      observer.disconnect();
-      this.isNear = true;
-      this.update();
+    this.isNear = this.isInSight = this.isPressed = this.isStale = false;
+    new IntersectionObserver((entries) => {
+      this.isInSight = entries.at(-1).isIntersecting;
+      if (!this.isInSight) return;
+      if (!this.isNear) {
+        this.isNear = true;
+        this.update();
+      } else if (this.isStale) {
+        this.refresh();
+      }
     }, {rootMargin: "600px"}).observe(this.root);
     new ResizeObserver(() => this.resize()).observe(host);
+    this.root.addEventListener("pointerdown", () => {
+      this.isPressed = true;
+      // After uPlot has ended the drag.
+      addEventListener("pointerup", () => setTimeout(() => {
+        this.isPressed = false;
+        if (this.isStale) this.refresh();
+      }), {once: true});
+    });
+  }
+
+  // Draws what its options return now, for lines that grow: the zoom stays. Later, if nobody sees it or somebody drags.
+  refresh() {
+    if (!this.isNear) return;
+    this.isStale = !this.isInSight || this.isPressed;
+    if (this.isStale) return;
+    if (this.shape() !== this.madeShape) return this.update();
+    this.lines = this.options.lines(this);
+    this.extent = this.extentOf(this.lines);
+    this.plot.setData([this.extent.x, this.extent.y]);
+  }
+
+  // Returns what uPlot cannot change in a chart that was made.
+  shape() {
+    const of = (axis) => [axis.log, axis.label, axis.whole, Boolean(axis.splits), Boolean(axis.values)];
+    return JSON.stringify([of(this.options.x), of(this.options.y), this.options.height]);
   }
 
   // Makes the chart anew, with what its options return now.
@@ -38,6 +67,9 @@ cadre.Chart = class {
     this.lines = this.options.lines(this);
     this.extent = this.extentOf(this.lines);
     this.plot?.destroy();
+    this.madeShape = this.shape();
+    this.isStale = false;
+    this.root.style.minHeight = `${this.options.height}px`;
     const {x, y} = this.options;
     const ink = cadre.theme.css("--ink-soft"), grid = cadre.theme.css("--grid");
     const axis = (of, side) => ({stroke: ink, grid: {stroke: grid, width: 1}, ticks: {stroke: grid, width: 1, size: 4},
@@ -46,8 +78,8 @@ cadre.Chart = class {
       ...(side === "x" ? {label: of.label, labelSize: 18} : {}),
       space: side === "x" ? 60 : 30,
       ...(of.whole ? {incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9]} : {}),
-      values: of.values ?? ((u, splits) => splits.map((split) => (split === null ? "" : cadre.Chart.tick(split)))),
-      ...(of.splits ? {splits: of.splits, filter: (u, splits) => splits}
+      values: of.values ? (u, splits) => this.options[side].values(u, splits) : (u, splits) => splits.map((split) => (split === null ? "" : cadre.Chart.tick(split))),
+      ...(of.splits ? {splits: (...all) => this.options[side].splits(...all), filter: (u, splits) => splits}
         : of.log ? {splits: (u, at, min, max) => cadre.Chart.logSplits(min, max), filter: (u, splits) => splits} : {})});
     const range = (side) => () => this.range(side);
     this.plot = new uPlot({

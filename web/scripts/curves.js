@@ -59,17 +59,20 @@ cadre.sections.push({
   id: "curves", title: "Learning curves",
   isThere: (experiment) => experiment.document.curves.trials.some((curve) => curve !== null) && cadre.xAxes(experiment).length > 0,
   build(host, {experiment, selection}) {
-    const axes = cadre.xAxes(experiment);
-    const names = experiment.seriesNames();
     const skipped = new Set(["training_iteration", "time_total_s", "timestamp"]);
-    const ys = [...names.filter((name) => !skipped.has(name)), ...names.filter((name) => skipped.has(name))];
+    let axes, ys, colors;
+    const look = () => {
+      const names = experiment.seriesNames();
+      axes = cadre.xAxes(experiment);
+      ys = [...names.filter((name) => !skipped.has(name)), ...names.filter((name) => skipped.has(name))];
+      colors = [["best", "best trials"], ...(experiment.hasExploits() ? [["founder", "founder"]] : []),
+        ...experiment.parameters.filter((column) => experiment.isNumeric(`config/${column.name}`)).map((column) => [`config/${column.name}`, column.name])];
+    };
+    look();
     const state = {x: axes[0]?.[0] ?? "training_iteration", y: ys[0], best: "", color: "best", logX: false, logY: false};
     const controls = cadre.element("div", {class: "controls"});
     const caption = cadre.element("p", {class: "caption"});
     const legend = cadre.element("div", {class: "legend"});
-    const colors = [["best", "best trials"], ...(experiment.hasExploits() ? [["founder", "founder"]] : []),
-      ...experiment.parameters.filter((column) => experiment.isNumeric(`config/${column.name}`)).map((column) => [`config/${column.name}`, column.name])];
-
     const colorOf = () => {
       const grey = cadre.theme.css("--line-grey");
       const ranking = experiment.ranking().filter((trial) => selection.includes(trial) && experiment.document.curves.trials[trial]);
@@ -140,16 +143,24 @@ cadre.sections.push({
       chart.update();
     };
     const logY = cadre.toggle("log y", false, (on) => { state.logY = on; state.autoLog = false; update(); });
-    cadre.append(controls, [
-      cadre.choice("metric", ys.map((name) => [name, name]), state.y, (value) => { state.y = value; state.autoLog = true; update(); }),
-      cadre.choice("by", axes, state.x, (value) => { state.x = value; update(); }),
+    const metric = cadre.choice("metric", ys.map((name) => [name, name]), state.y, (value) => { state.y = value; state.autoLog = true; update(); });
+    const by = cadre.choice("by", axes, state.x, (value) => { state.x = value; update(); });
+    const color = experiment.isRun ? null : cadre.choice("colour", colors, "best", (value) => { state.color = value; update(); });
+    cadre.append(controls, [metric, by,
       cadre.choice("show", [["", "each value"], ["max", "highest so far"], ["min", "lowest so far"]], "", (value) => { state.best = value; update(); }),
-      experiment.isRun ? null : cadre.choice("colour", colors, "best", (value) => { state.color = value; update(); }),
+      color,
       cadre.toggle("log x", false, (on) => { state.logX = on; update(); }), logY, reset]);
     selection.addEventListener("filter", () => chart.redraw());
     host.append(controls, caption, chart.host, legend,
       cadre.element("p", {class: "note keys"}, "Drag to zoom, double-click to reset. Keys: + \u2212 zoom, \u2190 \u2192 move, \u2191 \u2193 next trial, Enter opens it."));
     update();
+    return () => {
+      look();
+      cadre.setOptions(metric, ys.map((name) => [name, name]));
+      cadre.setOptions(by, axes);
+      if (color) cadre.setOptions(color, colors);
+      chart.refresh();
+    };
   },
 });
 

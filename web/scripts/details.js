@@ -1,11 +1,11 @@
 // One trial in detail, in a dialog.
 "use strict";
 
+// Returns a function that brings an open dialog up to date.
 cadre.watchDetails = (host, {experiment, selection}) => {
   const dialog = cadre.element("dialog", {class: "details", "aria-label": "Trial", onclick: (event) => { if (event.target === dialog) dialog.close(); }});
   host.append(dialog);
-  selection.addEventListener("open", () => {
-    if (experiment.isRun) return;
+  const show = () => {
     const trial = selection.opened;
     const row = (list) => list[trial];
     const path = `${experiment.document.path}/${row(experiment.trials.folder)}`;
@@ -23,6 +23,16 @@ cadre.watchDetails = (host, {experiment, selection}) => {
     experiment.hasExploits() ? [cadre.element("h3", {}, "Ancestry"), cadre.element("ol", {}, experiment.ancestry(trial).map((segment) => cadre.element("li", {},
       segment.exploit ? cadre.exploitText(experiment, segment) : `${experiment.trials.id[segment.trial]} began`)))] : null,
     own.length ? [cadre.element("h3", {}, "Checkpoints"), cadre.element("ul", {class: "plain"}, own.map((at) => cadre.element("li", {}, cadre.userText(checkpoints.path[at]), " ", cadre.copyButton(checkpoints.path[at], "the checkpoint's path"))))] : null);
+  };
+  selection.addEventListener("open", () => {
+    if (experiment.isRun) return;
+    show();
     dialog.showModal();
   });
+  return () => {
+    if (!dialog.open || (!getSelection().isCollapsed && dialog.contains(getSelection().anchorNode))) return;
+    const {scrollTop} = dialog;
+    cadre.keepFocus(dialog, show);
+    dialog.scrollTop = scrollTop;
+  };
 };

@@ -29,6 +29,14 @@ cadre.replaceChildren = (element, ...children) => {
   return cadre.append(element, children);
 };
 
+// Makes parts of an element anew. The focus stays at the same place among what can have it.
+cadre.keepFocus = (host, make) => {
+  const list = () => Array.from(host.querySelectorAll("a, button, select, input, summary, [tabindex]"));
+  const focus = host.contains(document.activeElement) ? list().indexOf(document.activeElement) : -1;
+  make();
+  if (focus >= 0 && !host.contains(document.activeElement)) list()[focus]?.focus({preventScroll: true});
+};
+
 // Returns text of a user, apart from its surroundings whatever direction it is written in.
 cadre.userText = (text) => cadre.element("bdi", {}, cadre.line(text));
 
@@ -38,6 +46,16 @@ cadre.choice = (label, options, value, onChange) => {
     options.map(([key, text]) => cadre.element("option", {value: key}, cadre.line(text))));
   select.value = value;
   return cadre.element("label", {class: "choice"}, cadre.element("span", {}, label), select);
+};
+
+// Gives a list to choose from other options. A choice that is among them stays.
+cadre.setOptions = (choice, options) => {
+  const select = choice.querySelector("select");
+  const texts = options.map(([key, text]) => [String(key), cadre.line(text)]);
+  if (JSON.stringify(texts) === JSON.stringify(Array.from(select.options, (option) => [option.value, option.text]))) return;
+  const {value} = select;
+  cadre.replaceChildren(select, texts.map(([key, text]) => cadre.element("option", {value: key}, text)));
+  select.value = value;
 };
 
 cadre.toggle = (label, value, onChange) => {
@@ -74,7 +92,7 @@ cadre.copy = async (text) => {
   }
 };
 
-// Returns a table body in pages. `rows(begin, end)` makes them.
+// Returns a table body in pages: show(begin, end) makes the rows, again() does so for the present page.
 cadre.pages = (size, count, show) => {
   let page = 0;
   const text = cadre.element("span", {class: "pages-text", "aria-live": "polite"});
@@ -91,5 +109,5 @@ cadre.pages = (size, count, show) => {
     bar.hidden = all <= size;
   };
   const bar = cadre.element("div", {class: "pages"}, previous, text, next);
-  return {bar, go};
+  return {bar, go, again: () => go(page)};
 };

@@ -3,8 +3,14 @@
 
 cadre.Experiment = class {
   constructor(document, index) {
-    this.document = document;
     this.index = index;
+    this.setDocument(document);
+  }
+
+  // Takes a later state of the document, or the same object, which has changed.
+  setDocument(document) {
+    this.document = document;
+    this.ranked = null;
     this.name = document.name;
     this.isReadable = document.kind !== "unreadable";
     if (!this.isReadable) return;

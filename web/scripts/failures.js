@@ -2,7 +2,7 @@
 "use strict";
 
 cadre.sections.push({
-  id: "failures", title: "Failures",
+  id: "failures", title: "Failures", parts: ["failures"],
   isThere: (experiment) => experiment.document.failures.in_all > 0,
   build(host, {experiment}) {
     const {in_all: all, items} = experiment.document.failures;

@@ -2,7 +2,7 @@
 "use strict";
 
 cadre.sections.push({
-  id: "importance", title: "Importance of parameters",
+  id: "importance", title: "Importance of parameters", parts: ["importance"],
   isThere: (experiment) => !experiment.isRun && experiment.parameters.length > 0,
   build(host, {experiment}) {
     const importance = experiment.document.importance;

@@ -85,22 +85,26 @@ cadre.sections.push({
   build(host, {experiment, selection}) {
     const group = new Set();
     const state = {order: "family"};
-    const maxX = Math.max(...experiment.segments.flat().map((segment) => experiment.span(segment)[1]), 1);
-    const xAxis = {whole: true, label: "training_iteration", range: [-maxX * 0.01, maxX * 1.02]};
+    const xAxis = {whole: true, label: "training_iteration", range: [0, 1]};
     const ySize = 76;  // the same for all pictures, so that their axes are below each other
-    const pieces = experiment.best === null ? [] : cadre.ancestrySpans(experiment, experiment.best);
-    const winner = experiment.best === null ? null : experiment.trials.id[experiment.best];
-    let lanes = cadre.lanes(experiment, state.order);
-    let laneOf = new Map(lanes.map((trial, at) => [trial, at]));
-    const laneHeight = Math.max(9, Math.min(26, Math.round(620 / lanes.length)));
-    const bend = maxX * 0.018;
+    let maxX, pieces, winner, lanes, laneOf, laneHeight;
+    const look = () => {
+      maxX = experiment.segments.flat().reduce((most, segment) => Math.max(most, experiment.span(segment)[1]), 1);
+      xAxis.range = [-maxX * 0.01, maxX * 1.02];
+      pieces = experiment.best === null ? [] : cadre.ancestrySpans(experiment, experiment.best);
+      winner = experiment.best === null ? null : experiment.trials.id[experiment.best];
+      lanes = cadre.lanes(experiment, state.order);
+      laneOf = new Map(lanes.map((trial, at) => [trial, at]));
+      laneHeight = Math.max(9, Math.min(26, Math.round(620 / lanes.length)));
+    };
+    look();
 
     // Returns the lines of the segments in their lanes, with the links from their donors.
     const pathLines = (spans, style) => spans.flatMap(([segment, from, to], at) => {
       const lane = laneOf.get(segment.trial);
       const donor = segment.parent ? laneOf.get(segment.parent.trial) : undefined;
       if (lane === undefined) return [];
-      const begin = donor === undefined || donor === lane ? from : Math.min(from + bend, Math.max(to, from));
+      const begin = donor === undefined || donor === lane ? from : Math.min(from + maxX * 0.018, Math.max(to, from));
       const made = [{item: segment.trial, x: [begin, to], y: [-lane, -lane], ...style(segment, at)}];
       if (donor !== undefined && donor !== lane)
         made.push({item: segment.trial, ...cadre.linkPoints(from, -donor, begin, -lane), ...style(segment, at), isLink: true});
@@ -119,17 +123,13 @@ cadre.sections.push({
       return [...made, ...isWinners, ...marks];
     };
 
-    const height = lanes.length * laneHeight + 70;
-    const tree = new cadre.Chart(cadre.element("div", {class: "chart-host lineage-chart", "data-winner": winner ?? "",
-      "data-ancestry": pieces.map(([segment]) => experiment.trials.id[segment.trial]).join(" ")}), {
-      label: `Lineage of ${cadre.line(experiment.name)}. ${winner ? `The winner ${winner} descends from ${pieces.map(([segment]) => experiment.trials.id[segment.trial]).join(", then ")}.` : ""}`,
-      height, selection, group, lines, x: xAxis,
-      y: {size: ySize, range: [-lanes.length + 0.3, 0.7],
-        splits: () => lanes.map((_, at) => -at).reverse(),
-        values: (u, splits) => splits.map((split) => {
-          const trial = lanes[-split];
-          return laneHeight < 14 && -split % 2 ? "" : trial === undefined ? "" : `${trial === experiment.best ? "\u2605 " : ""}${experiment.trials.id[trial]}`;
-        })},
+    const yAxis = {size: ySize, splits: () => lanes.map((_, at) => -at).reverse(),
+      values: (u, splits) => splits.map((split) => {
+        const trial = lanes[-split];
+        return laneHeight < 14 && -split % 2 ? "" : trial === undefined ? "" : `${trial === experiment.best ? "\u2605 " : ""}${experiment.trials.id[trial]}`;
+      })};
+    const tree = new cadre.Chart(cadre.element("div", {class: "chart-host lineage-chart"}), {
+      label: "", height: 0, selection, group, lines, x: xAxis, y: yAxis,
       emphasis: (trial) => pathLines(cadre.ancestrySpans(experiment, trial), () => ({color: trial === experiment.best ? cadre.theme.winner() : cadre.theme.css("--ink"), width: 3})),
       tip: (trial, x) => {
         const segment = experiment.segments[trial].findLast((one) => experiment.span(one)[0] <= x + 1e-9) ?? experiment.segments[trial][0];
@@ -139,45 +139,73 @@ cadre.sections.push({
           ...(segment.exploit ? [["continued from", `${segment.exploit.donor} at ${segment.exploit.donor_iteration}`]] : [])]);
       },
     });
-    const redo = () => {
-      lanes = cadre.lanes(experiment, state.order);
-      laneOf = new Map(lanes.map((trial, at) => [trial, at]));
-      tree.update();
+    const lead = cadre.element("p", {class: "lead"}), note = cadre.element("p", {class: "note"});
+    const configure = () => {
+      const path = pieces.map(([segment]) => experiment.trials.id[segment.trial]);
+      tree.options.height = lanes.length * laneHeight + 70;
+      yAxis.range = [-lanes.length + 0.3, 0.7];
+      tree.root.setAttribute("aria-label", `Lineage of ${cadre.line(experiment.name)}. ${winner ? `The winner ${winner} descends from ${path.join(", then ")}.` : ""}`);
+      Object.assign(tree.host.dataset, {winner: winner ?? "", ancestry: path.join(" ")});
+      cadre.replaceChildren(lead, cadre.lineageText(experiment, pieces));
+      note.hidden = lanes.length === experiment.count;
+      note.textContent = `${lanes.length} of ${cadre.count(experiment.count)} trials have a lane: the winner's ancestors, and the best ones.`;
     };
-
-    host.append(cadre.element("p", {class: "lead"}, cadre.lineageText(experiment, pieces)));
-    host.append(cadre.element("div", {class: "controls"},
-      cadre.choice("lanes", [["family", "families together"], ["score", "best first"], ["id", "by number"]], state.order, (value) => { state.order = value; redo(); })));
-    if (lanes.length < experiment.count)
-      host.append(cadre.element("p", {class: "note"}, `${lanes.length} of ${cadre.count(experiment.count)} trials have a lane: the winner's ancestors, and the best ones.`));
-    host.append(tree.host);
+    host.append(lead, cadre.element("div", {class: "controls"},
+      cadre.choice("lanes", [["family", "families together"], ["score", "best first"], ["id", "by number"]], state.order, (value) => {
+        state.order = value;
+        look();
+        tree.update();
+      })), note, tree.host);
+    configure();
     tree.update();
 
     // ---- Schedules, below each other on the same axis
 
-    const explored = experiment.parameters.map((column, at) => [column, at]).filter(([column]) => column.explored);
-    const schedules = cadre.element("div", {class: explored.length > 3 ? "schedules side" : "schedules"});
-    for (const [column, at] of explored) schedules.append(cadre.scheduleChart(column, at, {experiment, selection, group, xAxis, ySize, pieces}));
-    if (explored.length) host.append(cadre.element("h3", {}, "Schedules"), cadre.element("p", {class: "note"},
-      "The value of each explored parameter over the iterations: thick for what led to the winner, thin for all others."), schedules);
+    const heading = cadre.element("h3", {}, "Schedules"), text = cadre.element("p", {class: "note"},
+      "The value of each explored parameter over the iterations: thick for what led to the winner, thin for all others.");
+    const schedules = cadre.element("div");
+    let made = [];
+    const makeSchedules = () => {
+      const explored = experiment.parameters.map((column, at) => [column, at]).filter(([column]) => column.explored);
+      const names = JSON.stringify(explored.map(([column, at]) => [column.name, at]));
+      if (schedules.dataset.names === names) return made.forEach((one) => one.update());
+      schedules.dataset.names = names;
+      schedules.className = explored.length > 3 ? "schedules side" : "schedules";
+      heading.hidden = text.hidden = schedules.hidden = explored.length === 0;
+      for (const one of made) group.delete(one.chart);
+      made = explored.map(([column, at]) => cadre.scheduleChart(column.name, at, {experiment, selection, group, xAxis, ySize, pieces: () => pieces}));
+      cadre.replaceChildren(schedules, made.map((one) => one.element));
+    };
+    host.append(heading, text, schedules);
+    makeSchedules();
 
-    if (pieces.length > 1) {
-      host.append(cadre.element("details", {class: "steps"}, cadre.element("summary", {}, `The winner's ${cadre.plural(pieces.length - 1, "exploit")} in words`),
-        cadre.element("ol", {}, pieces.map(([segment]) => cadre.element("li", {}, segment.exploit
-          ? cadre.exploitText(experiment, segment)
-          : `${experiment.trials.id[segment.trial]} began with ${experiment.parameters.map((column, at) => `${cadre.line(column.name)} ${cadre.cellText(segment.parameters[at] ?? null)}`).join(", ")}`)))));
-    }
+    const steps = cadre.element("ol"), said = cadre.element("summary");
+    const words = cadre.element("details", {class: "steps"}, said, steps);
+    const explain = () => {
+      words.hidden = pieces.length < 2;
+      said.textContent = `The winner's ${cadre.plural(pieces.length - 1, "exploit")} in words`;
+      cadre.replaceChildren(steps, pieces.map(([segment]) => cadre.element("li", {}, segment.exploit
+        ? cadre.exploitText(experiment, segment)
+        : `${experiment.trials.id[segment.trial]} began with ${experiment.parameters.map((column, at) => `${cadre.line(column.name)} ${cadre.cellText(segment.parameters[at] ?? null)}`).join(", ")}`)));
+    };
+    host.append(words);
+    explain();
+    return () => {
+      look();
+      configure();
+      tree.refresh();
+      makeSchedules();
+      explain();
+    };
   },
 });
 
-// Returns a picture of one parameter's values over the iterations.
-cadre.scheduleChart = (column, at, {experiment, selection, group, xAxis, ySize, pieces}) => {
+// Returns a picture of one parameter's values over the iterations: its element, its chart, and a function that brings it up to
+// date. `pieces` returns the winner's ancestry.
+cadre.scheduleChart = (name, at, {experiment, selection, group, xAxis, ySize, pieces}) => {
   const cellOf = (segment) => segment.parameters[at] ?? null;
-  const segments = experiment.segments.flat();
-  const texts = [...new Set(segments.map(cellOf).filter((cell) => cell !== null && !cadre.isNumberCell(cell)).map(cadre.cellText))].sort();
-  const isText = texts.length > 0;
+  let texts, isText, isLog;
   const valueOf = (segment) => (isText ? texts.indexOf(cadre.cellText(cellOf(segment))) : cadre.cellNumber(cellOf(segment)));
-  const values = segments.map(valueOf);
   const steps = (spans, style) => {
     const x = [], y = [];
     for (const [segment, from, to] of spans) {
@@ -190,24 +218,35 @@ cadre.scheduleChart = (column, at, {experiment, selection, group, xAxis, ySize, 
     }
     return {x, y, ...style};
   };
-  const host = cadre.element("div", {class: "chart-host", "data-schedule": column.name,
-    "data-winner-values": pieces.map(([segment]) => cadre.cellExact(cellOf(segment))).join(" ")});
-  const isLog = !isText && experiment.isLogarithmic(`config/${column.name}`, values, 50);
+  const host = cadre.element("div", {class: "chart-host", "data-schedule": name});
   const chart = new cadre.Chart(host, {
-    label: `Schedule of ${cadre.line(column.name)}`, height: isText ? Math.max(120, texts.length * 26 + 60) : 160, selection, group, x: {whole: true, range: xAxis.range},
-    y: isText ? {size: ySize, range: [-0.6, texts.length - 0.4], splits: () => texts.map((_, i) => i), values: (u, splits) => splits.map((i) => texts[i]?.slice(0, 9) ?? "")} : {size: ySize, log: isLog, pad: 0.1},
+    label: `Schedule of ${cadre.line(name)}`, height: 160, selection, group, x: {whole: true}, y: {},
     lines: () => {
       const grey = cadre.theme.css("--line-grey");
       const alpha = experiment.count > 200 ? 0.3 : 0.8;
       const shown = experiment.count > 1000 ? experiment.ranking().slice(0, 1000) : experiment.ranking();
       const others = shown.map((trial) => steps(experiment.segments[trial].map((segment) => [segment, ...experiment.span(segment)]),
         {item: trial, color: grey, width: 1, alpha}));
-      return pieces.length ? [...others, steps(pieces, {item: experiment.best, color: cadre.theme.winner(), width: 3.5, alpha: 1})] : others;
+      return pieces().length ? [...others, steps(pieces(), {item: experiment.best, color: cadre.theme.winner(), width: 3.5, alpha: 1})] : others;
     },
     emphasis: (trial) => [steps(cadre.ancestrySpans(experiment, trial), {color: trial === experiment.best ? cadre.theme.winner() : cadre.theme.css("--ink"), width: 2.5})],
-    tip: (trial, x, y) => cadre.tip(`trial ${experiment.trials.id[trial]}`, [["iteration", cadre.number(x)], [column.name, isText ? texts[y] : cadre.number(y)]]),
+    tip: (trial, x, y) => cadre.tip(`trial ${experiment.trials.id[trial]}`, [["iteration", cadre.number(x)], [name, isText ? texts[y] : cadre.number(y)]]),
   });
-  const made = cadre.element("figure", {class: "schedule"}, cadre.element("figcaption", {}, cadre.userText(column.name), isLog ? cadre.element("span", {class: "note"}, " log") : null), host);
+  const log = cadre.element("span", {class: "note"}, " log");
+  const look = () => {
+    const segments = experiment.segments.flat();
+    texts = [...new Set(segments.map(cellOf).filter((cell) => cell !== null && !cadre.isNumberCell(cell)).map(cadre.cellText))].sort();
+    isText = texts.length > 0;
+    isLog = !isText && experiment.isLogarithmic(`config/${name}`, segments.map(valueOf), 50);
+    log.hidden = !isLog;
+    chart.options.height = isText ? Math.max(120, texts.length * 26 + 60) : 160;
+    chart.options.x = {whole: true, range: xAxis.range};
+    chart.options.y = isText ? {size: ySize, range: [-0.6, texts.length - 0.4], splits: () => texts.map((_, i) => i), values: (u, splits) => splits.map((i) => texts[i]?.slice(0, 9) ?? "")}
+      : {size: ySize, log: isLog, pad: 0.1};
+    host.dataset.winnerValues = pieces().map(([segment]) => cadre.cellExact(cellOf(segment))).join(" ");
+  };
+  look();
   chart.update();
-  return made;
+  return {chart, update: () => { look(); chart.refresh(); },
+    element: cadre.element("figure", {class: "schedule"}, cadre.element("figcaption", {}, cadre.userText(name), log), host)};
 };

@@ -35,6 +35,34 @@ cadre.Parallel = class {
     new ResizeObserver(() => this.draw()).observe(host);
   }
 
+  // Takes what the experiment has now. Brushes stay where their values are.
+  update() {
+    const values = [...this.brushes].map(([at, brush]) => [this.axes[at], brush.map((share) => this.axes[at].value?.(share) ?? share)]);
+    const keys = (axes) => JSON.stringify(axes.map((axis) => [axis.key, axis.isLog ?? null, axis.texts ? 1 : 0]));
+    const before = this.axes;
+    this.axes = this.makeAxes();
+    if (keys(before) !== keys(this.axes)) {
+      for (const handle of this.handles) handle.remove();
+      this.handles = this.axes.map((axis, at) => this.makeHandle(axis, at));
+      cadre.append(this.box, this.handles);
+    }
+    this.brushes.clear();
+    for (const [axis, [low, high]] of values) {
+      const at = this.axes.findIndex((one) => one.key === axis.key && Boolean(one.texts) === Boolean(axis.texts));
+      if (at < 0) continue;
+      const own = this.axes[at];
+      // A brush that reached an end still does.
+      const [a, b] = own.share && axis.value ? [own.share(low), own.share(high)] : [low, high];
+      this.brushes.set(at, [low === axis.value?.(0) ? 0 : Math.max(0, a), high === axis.value?.(1) ? 1 : Math.min(1, b)]);
+    }
+    if (values.length) {
+      this.showBrushes();
+      this.filterTrials();
+    } else {
+      this.draw();
+    }
+  }
+
   makeAxes() {
     const {experiment} = this;
     const keys = [...experiment.parameters.slice(0, 14).map((column) => `config/${column.name}`), ...(experiment.metric ? [experiment.metric] : [])];
@@ -55,7 +83,7 @@ cadre.Parallel = class {
       const at = (value) => (high > low ? (isLog ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low)) : 0.5);
       const splits = !(high > low) ? [low] : isLog ? cadre.Chart.logSplits(low, high) : cadre.niceSplits(low, high, 6);
       return {key, title: column.name, isLog, position, ticks: splits.map((split) => [at(split), cadre.Chart.tick(split)]),
-        value: (share) => (isLog ? low * (high / low) ** share : low + (high - low) * share)};
+        share: at, value: (share) => (isLog ? low * (high / low) ** share : low + (high - low) * share)};
     });
   }
 
@@ -108,6 +136,11 @@ cadre.Parallel = class {
     if (brush && brush[1] - brush[0] > 0.005) this.brushes.set(at, brush);
     else this.brushes.delete(at);
     this.showBrushes();
+    this.filterTrials();
+  }
+
+  // Leaves only the trials within all brushes.
+  filterTrials() {
     const trials = new Set();
     const brushes = [...this.brushes];
     for (let trial = 0; trial < this.experiment.count; ++trial) {
@@ -279,12 +312,20 @@ cadre.sections.push({
   isThere: (experiment) => !experiment.isRun && experiment.count > 1 && experiment.parameters.length > 0,
   build(host, {experiment, selection}) {
     host.append(cadre.element("p", {class: "note"}, "A line for each trial, with the config it has at its end. Drag along an axis to brush: all pictures and the table then have only the trials within."));
-    new cadre.Parallel(host, experiment, selection);
-    if (experiment.metric) {
+    const picture = new cadre.Parallel(host, experiment, selection);
+    const legend = cadre.element("div", {class: "legend"}), note = cadre.element("p", {class: "note"});
+    host.append(legend, note);
+    const explain = () => {
       const better = experiment.mode === "min" ? "lowest" : "highest";
-      host.append(cadre.element("div", {class: "legend"}, cadre.gradientLegend(experiment.metric, experiment.numbers(experiment.metric), false, experiment.mode === "min"),
-        cadre.element("span", {class: "note"}, `thick: the best trial, with the ${better} ${cadre.line(experiment.metric)}`)));
-    }
-    if (experiment.parameters.length > 14) host.append(cadre.element("p", {class: "note"}, `The first 14 of ${experiment.parameters.length} parameters have an axis.`));
+      cadre.replaceChildren(legend, experiment.metric ? [cadre.gradientLegend(experiment.metric, experiment.numbers(experiment.metric), false, experiment.mode === "min"),
+        cadre.element("span", {class: "note"}, `thick: the best trial, with the ${better} ${cadre.line(experiment.metric)}`)] : null);
+      note.hidden = experiment.parameters.length <= 14;
+      note.textContent = `The first 14 of ${experiment.parameters.length} parameters have an axis.`;
+    };
+    explain();
+    return () => {
+      explain();
+      picture.update();
+    };
   },
 });

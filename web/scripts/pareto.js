@@ -19,7 +19,7 @@ cadre.sections.push({
   id: "pareto", title: "Pareto front",
   isThere: (experiment) => !experiment.isRun && experiment.count > 1 && cadre.paretoMetrics(experiment).length > 1,
   build(host, {experiment, selection}) {
-    const metrics = cadre.paretoMetrics(experiment);
+    let metrics = cadre.paretoMetrics(experiment);
     const guess = (name) => (name === experiment.metric && experiment.mode ? experiment.mode : /acc|score|reward|f1|auc|precision|recall/i.test(name) ? "max" : "min");
     const second = metrics.find((name) => name !== metrics[0] && name !== "time_total_s") ?? metrics[1];
     const state = {x: second, y: metrics[0], xMode: guess(second), yMode: guess(metrics[0])};
@@ -44,7 +44,7 @@ cadre.sections.push({
         [state.x, state.y].map((key) => [key, cadre.cellText(experiment.column(key).cells[trial])])
           .concat(experiment.parameters.slice(0, 8).map((column) => [column.name, cadre.cellText(column.cells[trial])]))),
     });
-    const update = () => {
+    const configure = () => {
       const trials = Array.from({length: experiment.count}, (_, i) => i);
       front = cadre.paretoFront(trials, experiment.numbers(state.x), experiment.numbers(state.y), [state.xMode === "min" ? 1 : -1, state.yMode === "min" ? 1 : -1]);
       host.dataset.front = front.map((trial) => experiment.trials.id[trial]).join(" ");
@@ -52,14 +52,25 @@ cadre.sections.push({
       chart.options.x = {label: `${cadre.line(state.x)} (${state.xMode === "min" ? "lower" : "higher"} is better)`, pad: 0.03};
       caption.textContent = `${cadre.line(state.y)} (${state.yMode === "min" ? "lower" : "higher"} is better)`;
       cadre.replaceChildren(list, `${cadre.plural(front.length, "trial")} that no other beats: `, front.slice(0, 30).map((trial) => [cadre.button(experiment.trials.id[trial], () => selection.open(trial), {class: "link"}), " "]), front.length > 30 ? "\u2026" : null);
+    };
+    const update = () => {
+      configure();
+      chart.zoom = null;
       chart.update();
     };
+    const choices = [];
     const axis = (side) => [
-      cadre.choice(side === "x" ? "across" : "upwards", metrics.map((name) => [name, name]), state[side], (value) => { state[side] = value; update(); }),
+      choices[choices.push(cadre.choice(side === "x" ? "across" : "upwards", metrics.map((name) => [name, name]), state[side], (value) => { state[side] = value; update(); })) - 1],
       cadre.choice("good", [["min", "low values"], ["max", "high values"]], state[`${side}Mode`], (value) => { state[`${side}Mode`] = value; update(); })];
     host.append(cadre.element("div", {class: "controls"}, axis("x"), axis("y")), caption, chart.host, list);
     selection.addEventListener("filter", () => chart.redraw());
     update();
+    return () => {
+      metrics = cadre.paretoMetrics(experiment);
+      for (const choice of choices) cadre.setOptions(choice, metrics.map((name) => [name, name]));
+      configure();
+      chart.refresh();
+    };
   },
 });
 

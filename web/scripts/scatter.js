@@ -34,8 +34,13 @@ cadre.sections.push({
   isThere: (experiment) => !experiment.isRun && experiment.count > 1 && experiment.parameters.length > 0 &&
     experiment.metrics.some((column) => experiment.isNumeric(column.name)),
   build(host, {experiment, selection}) {
-    const keys = experiment.parameters.map((column) => `config/${column.name}`);
-    const metrics = experiment.metrics.filter((column) => experiment.isNumeric(column.name)).map((column) => column.name);
+    let keys, metrics, numeric;
+    const look = () => {
+      keys = experiment.parameters.map((column) => `config/${column.name}`);
+      metrics = experiment.metrics.filter((column) => experiment.isNumeric(column.name)).map((column) => column.name);
+      numeric = keys.filter((key) => experiment.isNumeric(key));
+    };
+    look();
     const state = {x: keys[0], y: metrics[0], color: ""};
     const name = (key) => (key.startsWith("config/") ? key.slice(7) : key);
     const chart = new cadre.Chart(cadre.element("div", {class: "chart-host"}), {
@@ -52,24 +57,34 @@ cadre.sections.push({
     });
     const legend = cadre.element("div", {class: "legend"});
     const logY = cadre.toggle("log y", false, (on) => { state.logY = on; update(); });
-    const update = () => {
+    const configure = () => {
       const text = cadre.textAxis(experiment, state.x);
       chart.options.x = {label: cadre.line(name(state.x)), pad: 0.03, ...(text ? text.axis : {log: experiment.isLogarithmic(state.x)})};
       chart.options.y = {log: state.logY};
-      chart.zoom = null;
       caption.textContent = cadre.line(name(state.y));
       cadre.replaceChildren(legend, state.color ? cadre.gradientLegend(name(state.color), experiment.numbers(state.color), experiment.isLogarithmic(state.color)) : null);
+    };
+    const update = () => {
+      configure();
+      chart.zoom = null;
       chart.update();
     };
     const caption = cadre.element("p", {class: "caption"});
-    const numeric = keys.filter((key) => experiment.isNumeric(key));
-    host.append(cadre.element("div", {class: "controls"},
-      cadre.choice("parameter", keys.map((key) => [key, name(key)]), state.x, (value) => { state.x = value; update(); }),
-      cadre.choice("against", metrics.map((key) => [key, key]), state.y, (value) => { state.y = value; update(); }),
-      cadre.choice("colour", [["", "one for all"], ...[...numeric, ...metrics].map((key) => [key, name(key)])], "", (value) => { state.color = value; update(); }),
-      logY, cadre.button("Reset zoom", () => chart.setZoom(null))), caption, chart.host, legend,
+    const options = () => [keys.map((key) => [key, name(key)]), metrics.map((key) => [key, key]),
+      [["", "one for all"], ...[...numeric, ...metrics].map((key) => [key, name(key)])]];
+    const choices = [
+      cadre.choice("parameter", options()[0], state.x, (value) => { state.x = value; update(); }),
+      cadre.choice("against", options()[1], state.y, (value) => { state.y = value; update(); }),
+      cadre.choice("colour", options()[2], "", (value) => { state.color = value; update(); })];
+    host.append(cadre.element("div", {class: "controls"}, choices, logY, cadre.button("Reset zoom", () => chart.setZoom(null))), caption, chart.host, legend,
     cadre.element("p", {class: "note"}, "Large: the best trial."));
     selection.addEventListener("filter", () => chart.redraw());
     update();
+    return () => {
+      look();
+      options().forEach((list, at) => cadre.setOptions(choices[at], list));
+      configure();
+      chart.refresh();
+    };
   },
 });

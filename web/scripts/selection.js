@@ -22,6 +22,19 @@ cadre.Selection = class extends EventTarget {
     this.dispatchEvent(new Event("filter"));
   }
 
+  // Returns a function that finds the same trials again, by their ids, after the experiment has grown.
+  remember() {
+    const {id} = this.experiment.trials;
+    const [hovered, opened] = [id[this.hovered] ?? null, id[this.opened] ?? null];
+    const filter = this.filter && Array.from(this.filter, (trial) => id[trial]);
+    return () => {
+      const place = new Map(this.experiment.trials.id.map((one, at) => [one, at]));
+      this.hovered = place.get(hovered) ?? null;
+      this.opened = place.get(opened) ?? this.opened;
+      if (filter) this.filter = new Set(filter.map((one) => place.get(one)).filter((at) => at !== undefined));
+    };
+  }
+
   includes(trial) { return this.filter === null || this.filter.has(trial); }
 
   // Hovers over the next trial in the ranking, for the keyboard.

@@ -45,11 +45,18 @@ cadre.sections.push({
   id: "trials", title: "Trials",
   isThere: (experiment) => !experiment.isRun && experiment.count > 0,
   build(host, {experiment, selection}) {
-    const all = cadre.tableColumns(experiment);
-    const hiddenAtFirst = new Set(["timestamp", "attempts", "failures", "results", ...(experiment.hasExploits() ? [] : ["exploits"])]);
-    if (experiment.trials.failures.some((count) => count > 0)) hiddenAtFirst.delete("failures");
-    const parameters = new Set(experiment.parameters.map((column) => column.name));
-    const isShown = new Map(all.map((column, at) => [column.key, !hiddenAtFirst.has(column.key) && !(column.kind === "metric" && parameters.has(column.key)) && (at < 12 || column.kind !== "metric" || ["training_iteration", "time_total_s"].includes(column.key))]));
+    let all;
+    const chosen = new Map();  // what the user has shown or hidden
+    const isShown = new Map();
+    const look = () => {
+      all = cadre.tableColumns(experiment);
+      const hiddenAtFirst = new Set(["timestamp", "attempts", "failures", "results", ...(experiment.hasExploits() ? [] : ["exploits"])]);
+      if (experiment.trials.failures.some((count) => count > 0)) hiddenAtFirst.delete("failures");
+      const parameters = new Set(experiment.parameters.map((column) => column.name));
+      all.forEach((column, at) => isShown.set(column.key, chosen.get(column.key) ?? (!hiddenAtFirst.has(column.key) && !(column.kind === "metric" && parameters.has(column.key)) &&
+        (at < 12 || column.kind !== "metric" || ["training_iteration", "time_total_s"].includes(column.key)))));
+    };
+    look();
     const state = {sort: experiment.metric && experiment.mode ? null : "id", isDown: false, search: ""};
     let trials = [];
     const head = cadre.element("tr"), body = cadre.element("tbody");
@@ -70,7 +77,7 @@ cadre.sections.push({
             title: column.isNumber ? null : cadre.printable(cadre.cellExact(cell))}, cadre.cellText(cell));
         }))));
     });
-    const sort = () => {
+    const order = () => {
       const test = cadre.parseSearch(experiment, state.search);
       trials = experiment.ranking().filter((trial) => selection.includes(trial) && test(trial));
       const column = all.find((one) => one.key === state.sort);
@@ -89,9 +96,14 @@ cadre.sections.push({
         trials = keyed.map(([, trial]) => trial);
       }
       found.textContent = trials.length < experiment.count ? `${cadre.count(trials.length)} of ${cadre.plural(experiment.count, "trial")}` : "";
+    };
+    const sort = () => {
+      order();
       pages.go(0);
     };
-    const showHead = () => cadre.replaceChildren(head, columns().map((column) => cadre.element("th",
+    const showHead = () => {
+      head.dataset.heads = JSON.stringify(columns().map((column) => [column.key, column.isNumber]));
+      cadre.replaceChildren(head, columns().map((column) => cadre.element("th",
       {scope: "col", class: column.isNumber ? "number" : null, "data-column": column.key,
         "aria-sort": state.sort === column.key ? (state.isDown ? "descending" : "ascending") : null},
       cadre.button([cadre.userText(column.title), cadre.element("span", {class: "arrow", "aria-hidden": "true"}, state.sort === column.key ? (state.isDown ? "\u25bc" : "\u25b2") : "")], () => {
@@ -101,14 +113,33 @@ cadre.sections.push({
         sort();
         head.querySelector(`[data-column="${CSS.escape(column.key)}"] button`)?.focus();
       }, {class: "sort"}))));
+    };
 
     const search = cadre.element("input", {type: "search", placeholder: "Search: error, 00012, lr < 0.1", "aria-label": "Search trials", oninput: () => { state.search = search.value; sort(); }});
+    const list = cadre.element("div", {class: "chooser-list"});
     const chooser = cadre.element("details", {class: "chooser"}, cadre.element("summary", {}, "Columns"),
-      cadre.element("div", {class: "chooser-list"}, all.slice(1).map((column) => cadre.toggle(cadre.line(column.title), isShown.get(column.key), (on) => { isShown.set(column.key, on); showHead(); sort(); }))));
+      list);
+    const choose = () => {
+      const keys = JSON.stringify(all.map((column) => [column.key, isShown.get(column.key)]));
+      if (keys === list.dataset.columns) return;
+      list.dataset.columns = keys;
+      cadre.replaceChildren(list, all.slice(1).map((column) => cadre.toggle(cadre.line(column.title), isShown.get(column.key), (on) => { chosen.set(column.key, on); isShown.set(column.key, on); showHead(); sort(); })));
+    };
+    choose();
     host.append(cadre.element("div", {class: "controls"}, cadre.element("label", {class: "search"}, search), chooser, found),
       cadre.element("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of trials"}, table), pages.bar);
     selection.addEventListener("filter", sort);
     showHead();
     sort();
+    return () => {
+      look();
+      choose();
+      const heads = JSON.stringify(columns().map((column) => [column.key, column.isNumber]));
+      cadre.keepFocus(host, () => {
+        if (heads !== head.dataset.heads) showHead();
+        order();
+        pages.again();
+      });
+    };
   },
 });

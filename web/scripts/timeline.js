@@ -2,7 +2,7 @@
 "use strict";
 
 cadre.sections.push({
-  id: "timeline", title: "Timeline",
+  id: "timeline", title: "Timeline", parts: ["run"],
   isThere: (experiment) => experiment.isRun,
   build(host, {experiment}) {
     const run = experiment.document.run;

@@ -1,0 +1,180 @@
+// cadre dashboard: pages about experiments on this machine, which grow while these run.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <future>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "base/file.h"
+#include "base/temporary_folder.h"
+#include "cadre/error.h"
+#include "cli/commands.h"
+#include "cli/dashboard_experiments.h"
+#include "cli/output.h"
+#include "dashboard/board.h"
+#include "dashboard/reader.h"
+#include "dashboard/site.h"
+#include "dashboard/token.h"
+#include "http/server.h"
+#include "store/run_directory.h"
+
+extern char** environ;
+
+namespace cadre::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A page is served while the reader may be busy, but not longer than this at the end.
+constexpr std::chrono::milliseconds kLongestEnd(500);
+
+struct Options {
+  std::vector<std::string> places = {};
+  std::int64_t port = 0;
+  std::string address = "127.0.0.1";
+  fs::path token_file = {};
+  double interval = 1;
+  bool open = false;
+};
+
+void check_places(const Options& options) {
+  for (const std::string& place : options.places) {
+    std::error_code unreadable;
+    if (storage::is_uri(place)) {
+      storage::open_storage(storage::parse_uri(place));  // throws if it never can be looked at
+    } else if (!fs::is_directory(place, unreadable)) {
+      throw NotFound("there is no directory " + place);
+    }
+  }
+}
+
+// Opens an address in the user's browser. It stands in a file that only the user may read, and not on the command line,
+// which everybody may.
+class OpenedPage {
+ public:
+  explicit OpenedPage(const std::string& address) : folder_("cadre-dashboard-") {
+    const fs::path file = folder_.path() / "dashboard.html";
+    base::replace_private_file(file, fmt::format("<!doctype html>\n<meta charset=\"utf-8\"><meta name=\"referrer\" "
+                                                 "content=\"no-referrer\"><meta http-equiv=\"refresh\" content=\"0; "
+                                                 "url={0}\">\n<a href=\"{0}\">The dashboard</a>\n",
+                                                 address));
+    if (const int fault = start("xdg-open", file.string()); fault != 0)
+      fmt::print(stderr, "cadre: cannot open a browser: xdg-open: {}. Open the address yourself\n",
+                 std::strerror(fault));
+  }
+
+ private:
+  static int start(const char* program, std::string argument) {
+    posix_spawn_file_actions_t files;
+    ::posix_spawn_file_actions_init(&files);
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+      ::posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
+    posix_spawnattr_t attributes;
+    ::posix_spawnattr_init(&attributes);
+    sigset_t none, all;
+    ::sigemptyset(&none);
+    ::sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setsigdefault(&attributes, &all);
+    // A group of its own: Ctrl-C ends the dashboard and not the browser.
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    std::string name = program;
+    char* const arguments[] = {name.data(), argument.data(), nullptr};
+    pid_t child = 0;
+    const int fault = ::posix_spawnp(&child, program, &files, &attributes, arguments, environ);
+    ::posix_spawnattr_destroy(&attributes);
+    ::posix_spawn_file_actions_destroy(&files);
+    return fault;
+  }
+
+  base::TemporaryFolder folder_;
+};
+
+// Reads in a thread of its own, which gets no signals.
+class ReadingThread {
+ public:
+  ReadingThread(dashboard::Board& board, dashboard::Reader& reader) : board_(board) {
+    sigset_t all, before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([&reader, ended = std::move(ended_)]() mutable {
+      reader.run();
+      ended.set_value();
+    });
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  ReadingThread(const ReadingThread&) = delete;
+  ReadingThread& operator=(const ReadingThread&) = delete;
+  // A large store, or a storage that does not answer, is not waited for.
+  ~ReadingThread() {
+    board_.stop();
+    if (has_ended_.wait_for(kLongestEnd) != std::future_status::ready) ::_exit(0);
+    thread_.join();
+  }
+
+ private:
+  dashboard::Board& board_;
+  std::promise<void> ended_ = {};
+  std::future<void> has_ended_ = ended_.get_future();
+  std::thread thread_ = {};
+};
+
+void run(Options& options) {
+  check_places(options);
+  if (options.places.empty()) options.places.push_back(store::default_storage_path().string());
+  const std::string token =
+      options.token_file.empty() ? dashboard::random_token() : dashboard::token_of_file(options.token_file);
+
+  DashboardExperiments experiments(options.places);
+  http::Server* server_of_board = nullptr;
+  dashboard::Board board(dashboard::random_token().substr(0, 8), [&] { server_of_board->wake(); });
+  dashboard::Site site(token, board);
+  http::Server server({.address = options.address, .port = static_cast<std::uint16_t>(options.port)},
+                      [&](const http::Request& request) { return site.handle(request); });
+  server_of_board = &server;
+  dashboard::Reader reader(board, experiments,
+                           {.interval = std::chrono::milliseconds(std::llround(options.interval * 1000))});
+  const std::string address =
+      fmt::format("http://{}:{}/{}/", options.address == "::1" ? "[::1]" : options.address, server.port(), token);
+  fmt::print("{}\n", address);
+  std::fflush(stdout);
+  fmt::print(stderr,
+             "cadre: the dashboard is at this address until Ctrl-C. Whoever knows it on this machine sees it\n");
+  std::optional<OpenedPage> opened;
+  if (options.open) opened.emplace(address);
+  const ReadingThread thread(board, reader);
+  server.run();
+}
+
+}  // namespace
+
+void add_dashboard(Command& program) {
+  const auto options = std::make_shared<Options>();
+  Command command = program.add_command("dashboard", "Serve pages that show experiments live");
+  command.option("places", &options->places, "Directories or URIs [~/cadre_results]");
+  command.option("--port", &options->port, "[a free one]").in_range(1, 65535);
+  command.option("--address", &options->address, "The loopback address").one_of({"127.0.0.1", "::1"}).show_default();
+  command.option("--token-file", &options->token_file,
+                 "Keeps the secret of the address in a file, so that\n"
+                 "with --port the address stays the same");
+  command.option("--interval", &options->interval, "Seconds between two looks at the files")
+      .in_range(0.1, 3600)
+      .show_default();
+  command.flag("--open", &options->open, "Open the page in a browser");
+  command.footer(
+      "Prints the address, which only this machine can reach, and serves until\n"
+      "Ctrl-C. It reads as `cadre show` does, and changes nothing. From another\n"
+      "machine: ssh -L 8000:127.0.0.1:PORT MACHINE, and the address with port 8000.");
+  command.on_call([options] { run(*options); });
+}
+
+}  // namespace cadre::cli

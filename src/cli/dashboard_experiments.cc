@@ -1,0 +1,163 @@
+#include "cli/dashboard_experiments.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "cadre/error.h"
+#include "cadre/tune/study.h"
+#include "cli/find.h"
+#include "cli/listing.h"
+#include "cli/report_document.h"
+#include "publish/restore.h"
+#include "report/document.h"
+#include "store/experiment_lock.h"
+#include "store/read_store.h"
+#include "tune/results/result_reader.h"
+
+namespace cadre::cli {
+namespace fs = std::filesystem;
+namespace {
+
+using dashboard::Place;
+using dashboard::Reading;
+
+// A file system may give two writes in a row the same time. A file is looked at again once it is older than this.
+constexpr double kSameTimeSeconds = 1;
+
+double seconds_of(const timespec& time) {
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+std::string stamp_of(const fs::path& directory) {
+  std::string text;
+  double latest = 0;
+  for (const std::string name : {store::kStoreFileName, "experiment.db-wal", "study.jsonl"}) {
+    struct stat status = {};
+    if (::stat((directory / name).c_str(), &status) != 0) {
+      text += "-;";
+      continue;
+    }
+    text += fmt::format("{}:{}:{}.{};", status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+    latest = std::max(latest, seconds_of(status.st_mtim));
+  }
+  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  if (std::abs(now.count() - latest) < kSameTimeSeconds) text += "recent;";
+  try {
+    if (store::ExperimentLock::holder(directory)) text += "runs";
+  } catch (const Error&) {  // reading it says why
+    text += "?";
+  }
+  return text;
+}
+
+Dict entry_of(const Listed& listed) {
+  Dict entry{{"name", listed.name}, {"kind", listed.error.empty() ? "experiment" : "unreadable"}};
+  for (const auto& [key, value] : listed.document) {
+    if (key != "name" && key != "options" && key != "config" && key != "metrics" && key != "checkpoints" &&
+        key != "controller") {
+      if (key == "kind") {
+        entry[1].second = value;
+      } else {
+        entry.emplace_back(key, value);
+      }
+    }
+  }
+  const auto or_null = [](const auto& optional) { return optional ? Value(*optional) : Value(); };
+  entry.emplace_back("progress", Dict{{"trials", listed.progress.trials},
+                                      {"ended", listed.progress.ended},
+                                      {"done", or_null(listed.progress.done)},
+                                      {"seconds_left", or_null(listed.progress.seconds_left)}});
+  return entry;
+}
+
+Reading read_directory(const Found& found, const std::string& name, store::ExperimentReader::Check check,
+                       bool with_document) {
+  Reading reading;
+  if (is_training_run(found.directory)) {
+    const TrainingRun run = read_training_run(found.directory);
+    reading.entry = entry_of(listed_as(name, run));
+    if (with_document) reading.document = report_document(run, found.directory);
+    return reading;
+  }
+  const tune::ResultGrid grid = tune::Study::exists(found.directory)
+                                    ? tune::ResultGrid::from_directory(found.directory)
+                                    : tune::read_results(found.directory, check, found.copy);
+  reading.entry = entry_of(listed_as(name, grid));
+  if (with_document) reading.document = report_document(grid);
+  return reading;
+}
+
+}  // namespace
+
+dashboard::Found DashboardExperiments::find() {
+  dashboard::Found found;
+  for (const std::string& root : roots_) {
+    try {
+      find_below(root, found);
+    } catch (const std::exception& error) {  // std::filesystem's too: the folder may vanish meanwhile
+      found.faults.emplace_back(error.what());
+    }
+  }
+  return found;
+}
+
+void DashboardExperiments::find_below(const std::string& root, dashboard::Found& found) const {
+  const bool is_one = roots_.size() == 1;
+  const auto add = [&](std::string location, const std::string& name, const std::string& folder) {
+    if (std::ranges::find(found.places, location, &Place::location) != found.places.end()) return;
+    found.places.push_back({std::move(location), is_one || folder.empty() ? name : folder + "/" + name});
+  };
+  if (storage::is_uri(root)) {
+    const storage::Uri folder = storage::parse_uri(root);
+    for (const std::string& name : find_published(folder)) {
+      const storage::Uri uri = name.empty() ? folder : folder / name;
+      add(to_string(uri), name.empty() ? name_of(uri) : name, name.empty() ? "" : shown(folder));
+    }
+    return;
+  }
+  const fs::path directory = fs::canonical(root);
+  for (const fs::path& path : find_experiments(directory))
+    add(path.string(), name_below(path, directory), path == directory ? "" : root);
+}
+
+storage::Storage& DashboardExperiments::storage_of(const std::string& uri) {
+  std::unique_ptr<storage::Storage>& storage = storages_[uri];
+  if (!storage) storage = storage::open_storage(storage::parse_uri(uri));
+  return *storage;
+}
+
+std::string DashboardExperiments::stamp(const Place& place) {
+  if (!storage::is_uri(place.location)) return stamp_of(place.location);
+  try {
+    return storage_of(place.location).version_of(publish::kManifestFile).value_or("-");
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+bool DashboardExperiments::is_remote(const Place& place) { return storage::is_uri(place.location); }
+
+Reading DashboardExperiments::read(const Place& place, bool with_document) {
+  using Check = store::ExperimentReader::Check;
+  std::string reason;
+  try {
+    const Found found = find_directory(place.location);
+    const bool was_checked = checked_.contains(place.location) && !is_remote(place);
+    Reading reading = read_directory(found, place.name, was_checked ? Check::rows : Check::whole, with_document);
+    checked_.insert(place.location);
+    return reading;
+  } catch (const std::exception& error) {
+    reason = error.what();
+  }
+  checked_.erase(place.location);
+  return {.entry = entry_of(listed_as_unreadable(place.name, place.location, reason)),
+          .document = report::unreadable(place.name, reason)};
+}
+
+}  // namespace cadre::cli

@@ -1,0 +1,33 @@
+// The experiments of a dashboard: those that `cadre ls` lists below some directories and URIs.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "dashboard/experiments.h"
+#include "storage/storage.h"
+
+namespace cadre::cli {
+
+class DashboardExperiments : public dashboard::Experiments {
+ public:
+  explicit DashboardExperiments(std::vector<std::string> roots) : roots_(std::move(roots)) {}
+
+  dashboard::Found find() override;
+  std::string stamp(const dashboard::Place& place) override;
+  bool is_remote(const dashboard::Place& place) override;
+  dashboard::Reading read(const dashboard::Place& place, bool with_document) override;
+
+ private:
+  void find_below(const std::string& root, dashboard::Found& found) const;
+  storage::Storage& storage_of(const std::string& uri);
+
+  std::vector<std::string> roots_;
+  std::map<std::string, std::unique_ptr<storage::Storage>> storages_ = {};  // by URI
+  std::set<std::string> checked_ = {};  // locations whose whole store was checked once
+};
+
+}  // namespace cadre::cli

@@ -1,0 +1,28 @@
+// Who may ask: whoever knows the token, by a name of this machine's loopback, from no page of another origin.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "http/message.h"
+
+namespace cadre::dashboard {
+
+enum class Refusal {
+  foreign_host,    // the header Host names another machine, as after DNS rebinding
+  foreign_origin,  // a page of another origin asks
+  wrong_token,     // the first part of the path is not the token
+};
+
+// Returns why a request is refused; empty: it is allowed. Any port is allowed in Host, so that a tunnel may use another
+// one.
+std::optional<Refusal> refusal_of(const http::Request& request, std::string_view token);
+
+// Compares two texts in a time that depends on nothing but their lengths.
+bool are_equal_in_constant_time(std::string_view a, std::string_view b);
+
+// Returns the part of a target after the token: "/events?id=1" of "/<token>/events?id=1"; empty if nothing follows it.
+std::string_view after_token(std::string_view target);
+
+}  // namespace cadre::dashboard

@@ -1,0 +1,56 @@
+// What the dashboard shows: a list of experiments, and the documents of those that somebody looks at. Shared by the
+// thread that reads experiments and the thread that serves pages.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dashboard/live_document.h"
+
+namespace cadre::dashboard {
+
+class Board {
+ public:
+  // `origin`: a text that no other program's board has. `changed` is called, by any thread, when a stream has something
+  // new.
+  Board(std::string origin, std::function<void()> changed);
+
+  // ---- For the thread that serves pages
+
+  // Returns the document with an id, that of the list for an empty one; nullptr if there is no such experiment.
+  std::shared_ptr<LiveDocument> document(const std::string& id) const;
+  // Has the document read soon, if there is none yet.
+  void want(const LiveDocument& document);
+
+  // ---- For the thread that reads experiments
+
+  LiveDocument& list() { return *list_; }
+  void add(const std::string& id);
+  void remove(const std::string& id);
+  void notify() { changed_(); }
+  // Sleeps until the time is over, a document is wanted, or stop(). Returns false after stop().
+  bool sleep(std::chrono::milliseconds time);
+  bool stopped() const;
+
+  // Any thread.
+  void stop();
+
+ private:
+  const std::string origin_;
+  const std::function<void()> changed_;
+  const std::shared_ptr<LiveDocument> list_;
+  mutable std::mutex mutex_;
+  std::condition_variable woken_;
+  std::map<std::string, std::shared_ptr<LiveDocument>> documents_ = {};
+  bool is_wanted_ = false;  // a document is wanted that nobody has read
+  bool stopped_ = false;
+};
+
+}  // namespace cadre::dashboard

@@ -1,0 +1,39 @@
+// The experiments that a dashboard shows, as it finds and reads them. The program `cadre` has the implementation.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cadre/value.h"
+
+namespace cadre::dashboard {
+
+struct Place {
+  std::string location = {};  // the directory or URI of an experiment
+  std::string name = {};      // for the list: relative to where it was looked for
+};
+
+struct Found {
+  std::vector<Place> places = {};
+  std::vector<std::string> faults = {};  // places that cannot be looked at, and why
+};
+
+struct Reading {
+  Dict entry = {};                     // for the list; docs/formats.md, "The dashboard"
+  std::optional<Value> document = {};  // of a report; "unreadable" if it cannot be read
+};
+
+// Used by one thread. Functions throw no cadre::Error.
+class Experiments {
+ public:
+  virtual ~Experiments() = default;
+  virtual Found find() = 0;
+  // Returns a text that differs once the experiment has changed. It costs little beside read().
+  virtual std::string stamp(const Place& place) = 0;
+  // Returns true if looking at it costs requests to another machine.
+  virtual bool is_remote(const Place& place) = 0;
+  virtual Reading read(const Place& place, bool with_document) = 0;
+};
+
+}  // namespace cadre::dashboard

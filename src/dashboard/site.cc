@@ -1,0 +1,170 @@
+#include "dashboard/site.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/percent_encoding.h"
+#include "dashboard/access.h"
+
+namespace cadre::dashboard {
+namespace {
+
+constexpr char kHtml[] = "text/html; charset=utf-8";
+constexpr char kListPage[] = "dashboard.html";
+constexpr char kExperimentPage[] = "experiment.html";
+
+// The headers of every response. Pages load scripts, styles and streams of this server, and nothing else; no other page
+// may embed them.
+http::Response response(int status, const char* type, std::string body) {
+  return {.status = status,
+          .type = type,
+          .body = std::make_shared<const std::string>(std::move(body)),
+          .headers = {{"Content-Security-Policy",
+                       "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+                       "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+                      {"X-Content-Type-Options", "nosniff"},
+                      {"X-Frame-Options", "DENY"},
+                      {"Referrer-Policy", "no-referrer"},
+                      {"Cross-Origin-Opener-Policy", "same-origin"},
+                      {"Cross-Origin-Resource-Policy", "same-origin"},
+                      {"Cache-Control", "no-store"}}};
+}
+
+// A page that says why there is no other. `text`: HTML of this program's own.
+http::Response message(int status, std::string_view title, std::string_view text) {
+  http::Response made = response(
+      status, kHtml,
+      fmt::format("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+                  "content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">"
+                  "<title>{0}</title><style>body {{ max-width: 38em; margin: 4em auto; padding: 0 1em; font: 16px/1.5 "
+                  "system-ui, sans-serif }} code {{ font-family: ui-monospace, monospace }}</style></head>"
+                  "<body><h1>{0}</h1>{1}</body></html>\n",
+                  title, text));
+  made.headers.front().second = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+  return made;
+}
+
+http::Response refused(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::foreign_host:
+      return message(
+          403, "Not by this name",
+          "<p>The dashboard answers only as <code>127.0.0.1</code>, <code>localhost</code> and <code>[::1]</code>. "
+          "To look at it from another machine, make a tunnel, <code>ssh -L 8000:127.0.0.1:PORT MACHINE</code>, and "
+          "open <code>http://127.0.0.1:8000/...</code> there.</p>");
+    case Refusal::foreign_origin:
+      return message(403, "Not for this page",
+                     "<p>A page of another origin asks. The dashboard answers only its own pages.</p>");
+    case Refusal::wrong_token:
+      break;
+  }
+  return message(
+      403, "The address is not complete",
+      "<p>Open the whole address that <code>cadre dashboard</code> has printed: its last part is a secret, which is "
+      "missing here or is another one. Each start has a new one, unless <code>--token-file</code> keeps it.</p>");
+}
+
+std::string parameter(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::string_view one = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(one.size() + 1, query.size()));
+    const std::size_t at = one.find('=');
+    if (at != std::string_view::npos && one.substr(0, at) == name) return base::percent_decoded(one.substr(at + 1));
+  }
+  return {};
+}
+
+// Sends a document as it grows; the experiment is watched meanwhile.
+class Following : public http::EventSource {
+ public:
+  Following(Board& board, std::string id, std::shared_ptr<LiveDocument> document, std::uint64_t version)
+      : board_(board), id_(std::move(id)), document_(std::move(document)), version_(version) {
+    document_->watch();
+    board_.want(*document_);
+  }
+  ~Following() override { document_->unwatch(); }
+
+  std::string next() override {
+    if (is_gone_) return {};
+    if (board_.document(id_) != document_) {
+      is_gone_ = true;
+      return "event: gone\ndata: 1\n\n";
+    }
+    LiveDocument::Sent sent = document_->since(version_);
+    version_ = sent.version;
+    return std::move(sent.text);
+  }
+
+ private:
+  Board& board_;
+  const std::string id_;
+  const std::shared_ptr<LiveDocument> document_;
+  std::uint64_t version_;
+  bool is_gone_ = false;
+};
+
+bool ends_with_one_of(std::string_view path, std::initializer_list<std::string_view> ends) {
+  return std::ranges::any_of(ends, [&](std::string_view end) { return path.ends_with(end); });
+}
+
+}  // namespace
+
+Site::Site(std::string token, Board& board, std::span<const report::PageFile> files)
+    : token_(std::move(token)), board_(board), files_(files) {}
+
+http::Response Site::handle(const http::Request& request) {
+  if (const std::optional<Refusal> refusal = refusal_of(request, token_)) return refused(*refusal);
+  // Methods that change something would be told apart here, by path.
+  if (request.method == http::Method::other) {
+    http::Response made =
+        message(405, "Only to look at", "<p>The dashboard changes nothing: it answers GET and HEAD.</p>");
+    made.headers.emplace_back("Allow", "GET, HEAD");
+    return made;
+  }
+  const std::string_view target = after_token(request.target);
+  const std::size_t end = target.find_first_of("?#");
+  const std::string_view path = target.substr(0, end);
+  const std::string_view query = end == std::string_view::npos ? std::string_view() : target.substr(end + 1);
+  return path == "/events" ? events(query) : page(path, query);
+}
+
+http::Response Site::events(std::string_view query) {
+  const std::string id = parameter(query, "id");
+  std::shared_ptr<LiveDocument> document = board_.document(id);
+  if (!document) return message(404, "No such experiment", "<p>It has been removed, or is elsewhere now.</p>");
+  const std::uint64_t version = document->version_of(parameter(query, "after"));
+  http::Response made = response(200, "text/event-stream", "");
+  made.body.reset();
+  made.events = std::make_unique<Following>(board_, id, std::move(document), version);
+  return made;
+}
+
+http::Response Site::page(std::string_view path, std::string_view query) {
+  if (path.empty()) {
+    http::Response made = message(308, "The list", "<p>The list of experiments has a slash at its end.</p>");
+    made.headers.emplace_back("Location", "/" + token_ + "/");
+    return made;
+  }
+  std::string_view name = path.substr(1);
+  const bool is_experiment = name == "experiment";
+  const std::string id = is_experiment ? parameter(query, "id") : "";
+  if (is_experiment && (id.empty() || !board_.document(id)))
+    return message(404, "No such experiment",
+                   "<p>It has been removed, or was not found yet. <a href=\"./\">The list of experiments</a></p>");
+  const char* type = kHtml;
+  if (name.empty() || is_experiment) {
+    name = is_experiment ? kExperimentPage : kListPage;
+  } else if (!ends_with_one_of(name, {".js", ".css"})) {
+    return message(404, "No such page", "<p><a href=\"./\">The list of experiments</a></p>");
+  } else {
+    type = name.ends_with(".js") ? "text/javascript; charset=utf-8" : "text/css; charset=utf-8";
+  }
+  const auto found = std::ranges::find(files_, name, &report::PageFile::path);
+  if (found == files_.end()) return message(404, "No such file", "<p>The dashboard has no file of this name.</p>");
+  return response(200, type, std::string(found->text));
+}
+
+}  // namespace cadre::dashboard

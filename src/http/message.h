@@ -1,0 +1,38 @@
+// Requests and responses as the server's owner sees them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cadre::http {
+
+enum class Method { get, head, other };
+
+struct Request {
+  Method method = Method::get;
+  std::string target = {};                 // as sent: "/path?query"
+  std::string host = {};                   // the header Host; empty: missing
+  std::optional<std::string> origin = {};  // the header Origin
+};
+
+// A stream of server-sent events. Used by the server's thread only, and destroyed when the client is gone.
+class EventSource {
+ public:
+  virtual ~EventSource() = default;
+  // Returns what is to be sent now, as text/event-stream; empty: nothing until the next Server::wake(). Is called only
+  // when all that was returned before has been sent, so a slow client makes no queue.
+  virtual std::string next() = 0;
+};
+
+struct Response {
+  int status = 200;
+  std::string type = "text/plain; charset=utf-8";
+  std::shared_ptr<const std::string> body = {};                   // empty: none
+  std::vector<std::pair<std::string, std::string>> headers = {};  // beside Content-Type and Content-Length
+  std::unique_ptr<EventSource> events = {};                       // in place of a body
+};
+
+}  // namespace cadre::http

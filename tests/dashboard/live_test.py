@@ -1,0 +1,233 @@
+"""Pages of `cadre dashboard` that grow while experiments run."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import unittest
+
+import browser
+import server
+from browser import cadre, data, make, show_all, wait_until
+from page_test import DashboardTest
+from server import BIN, Dashboard
+
+CONNECTION_IS_LOST = ("net::ERR_", "Failed to load resource")
+
+
+class Running:
+    """An experiment of four trials that runs, and waits at gates: let it through one after the other."""
+
+    def __init__(self, storage, gates=3, iterations=12, *settings):
+        storage.mkdir()
+        self.storage = storage
+        for gate in range(1, gates + 1):
+            os.mkfifo(storage / f"gate{gate}")
+        self.process = self.start(f"gates={gates}", f"iterations={iterations}", *settings)
+
+    def start(self, *settings):
+        return subprocess.Popen([BIN / "console_tool", self.storage, "verbose=0", *settings],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.storage)
+
+    def open_gate(self, gate, trials=4):
+        with open(self.storage / f"gate{gate}", "wb", buffering=0) as pipe:
+            for _ in range(trials):
+                pipe.write(b"x")
+
+    def results(self):
+        done = subprocess.run([BIN / "cadre", "show", self.storage / "experiment", "--json"], capture_output=True)
+        return sum(trial["results"] for trial in json.loads(done.stdout)["trials"]) if done.returncode == 0 else 0
+
+    def __enter__(self):
+        server.wait_until(lambda: self.results() == 8, "two results of each trial")
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+class LiveTest(DashboardTest):
+    def setUp(self):
+        self.folder = self.storage / self.id().split(".")[-1]
+        self.folder.mkdir()
+
+    def test_pages_grow_with_a_running_experiment_and_zoom_selection_and_search_stay(self):
+        with Running(self.folder / "here") as running, Dashboard(self.folder) as dashboard, \
+                self.opened(dashboard.url) as front, self.experiment(dashboard, "here/experiment") as page:
+            show_all(page)
+            page.evaluate("window.sameDocument = true")
+            iteration = "Math.max(...Array.from(document.querySelectorAll('.trials td[data-column=training_iteration]'), (cell) => Number(cell.dataset.value)))"
+            wait_until(page, f"{iteration} === 2")
+            self.assertIn("running", page.text_content(".state"))
+            # Zoom, sort, search, open a trial and put the focus somewhere.
+            page.focus(".curves .chart")
+            page.keyboard.press("+")
+            zoom = page.get_attribute(".curves .chart", "data-zoom")
+            self.assertTrue(json.loads(zoom)["x"])
+            page.click(".trials [data-column='id'] button")
+            page.fill(".search input", "0000")
+            page.select_option(".curves select >> nth=0", "loss")
+            page.focus(".curves .chart")
+            page.keyboard.press("+")
+            zoom = page.get_attribute(".curves .chart", "data-zoom")
+            page.keyboard.press("ArrowDown")
+            hovered = page.get_attribute(".curves .chart", "data-hovered")
+            self.assertNotEqual(hovered, "")
+            before = page.evaluate("document.querySelector('#page').dataset.after")
+            running.open_gate(1)
+            wait_until(page, f"{iteration} === 5")
+            running.open_gate(2)
+            wait_until(page, f"{iteration} === 8")
+            self.assertNotEqual(page.evaluate("document.querySelector('#page').dataset.after"), before)
+            self.assertEqual(page.get_attribute(".curves .chart", "data-zoom"), zoom)
+            self.assertEqual(page.get_attribute(".curves .chart", "data-hovered"), hovered)
+            self.assertEqual(page.evaluate("document.activeElement.className"), "chart")
+            self.assertEqual(page.get_attribute(".curves", "data-metric"), "loss")
+            self.assertEqual(page.input_value(".search input"), "0000")
+            self.assertEqual(page.get_attribute(".trials th[data-column='id']", "aria-sort"), "ascending")
+            # The lineage appears with the first exploit, in its place.
+            cards = page.eval_on_selector_all("main section.card", "(cards) => cards.map((card) => card.id)")
+            self.assertEqual(cards.index("lineage-0"), cards.index("curves-0") + 1)
+            self.keep_screenshot(page, "growing")
+            # The pictures have what a page has that is opened now.
+            page.keyboard.press("0")
+            with self.experiment(dashboard, "here/experiment") as fresh:
+                show_all(fresh)
+                fresh.select_option(".curves select >> nth=0", "loss")
+                for place in ".curves .chart", ".lineage-chart .chart", ".parallel-box", ".scatter .chart":
+                    wait_until(page, f"document.querySelector('{place}').dataset.lines === '{fresh.get_attribute(place, 'data-lines')}'")
+                self.assertEqual(data(page, ".lineage-chart"), data(fresh, ".lineage-chart"))
+                lengths = "JSON.stringify(Array.from(document.querySelectorAll('[data-schedule]'), (one) => [one.dataset.schedule, one.dataset.winnerValues]))"
+                self.assertEqual(page.evaluate(lengths), fresh.evaluate(lengths))
+            wait_until(front, "document.querySelector('tr[data-name=\"here/experiment\"]').dataset.state === 'running'")
+            running.open_gate(3)
+            self.assertEqual(running.process.wait(server.DEADLINE_S), 0)
+            wait_until(page, "document.querySelector('.state').textContent === 'finished'")
+            wait_until(front, "document.querySelector('tr[data-name=\"here/experiment\"]').dataset.state === 'finished'")
+            shown = json.loads(cadre("show", self.folder / "here" / "experiment", "--json"))
+            best = json.loads(cadre("best", self.folder / "here" / "experiment", "--json"))
+            wait_until(page, f"document.querySelector('.tile.winner').dataset.value === '{best['value']!r}'")
+            self.assertEqual(page.evaluate(iteration), 12)
+            self.assertEqual(len(shown["trials"]), page.locator(".trials tbody tr").count())
+            self.assertTrue(page.evaluate("window.sameDocument"))
+
+    def test_only_what_has_changed_is_sent(self):
+        with Running(self.folder / "here", 7, 30, "fifo=1") as running, Dashboard(self.folder) as dashboard:
+            for gate in range(1, 7):
+                running.open_gate(gate)
+                server.wait_until(lambda: running.results() == 4 * (3 * gate + 2), "the results before the next gate")
+            url = f"?id={dashboard.id_of('here/experiment')}"
+            stream = dashboard.events(url)
+            event, first, document = next(stream)
+            self.assertEqual((event, document["kind"]), ("document", "experiment"))
+            whole = len(json.dumps(document))
+            running.open_gate(7)
+            sizes, last = [], first
+            while sum(document["trials"]["results"]) < 4 * 23:
+                event, last, change = next(stream)
+                self.assertEqual(event, "change")
+                sizes.append(len(json.dumps(change)))
+                document = apply_change(document, change)
+            print(f"the document has {whole} bytes, changes {sizes}")
+            self.assertLess(max(sizes), whole)
+            # The same as what a new reader gets, and who comes back gets only what it lacks.
+            self.assertEqual(next(dashboard.events(f"{url}&after={first}"))[0], "change")
+            self.assertEqual(next(dashboard.events(f"{url}&after=other-1"))[0], "document")
+            _, id, fresh = next(dashboard.events(url))
+            while last != id:
+                _, last, change = next(stream)
+                document = apply_change(document, change)
+            self.assertEqual(document, fresh)
+
+    def test_a_page_reconnects_when_the_dashboard_is_killed_and_started_again(self):
+        token = self.folder / "token"
+        with Running(self.folder / "here") as running:
+            dashboard = Dashboard(self.folder, "--token-file", token)
+            with self.experiment(dashboard, "here/experiment", may_say=lambda text: any(one in text for one in CONNECTION_IS_LOST)) as page:
+                show_all(page)
+                wait_until(page, "document.querySelector('.live').dataset.state === 'live'")
+                page.evaluate("window.sameDocument = true")
+                dashboard.stop(signal.SIGKILL)
+                wait_until(page, "document.querySelector('.live').dataset.state === 'lost'")
+                self.assertRegex(page.text_content(".live"), r"no connection since \d")
+                self.keep_screenshot(page, "lost")
+                running.open_gate(1)
+                server.wait_until(lambda: running.results() == 20, "five results of each trial")
+                with Dashboard(self.folder, "--token-file", token, "--port", dashboard.port) as again:
+                    self.assertEqual(again.url, dashboard.url)
+                    wait_until(page, "document.querySelector('.live').dataset.state === 'live'")
+                    wait_until(page, "document.querySelector('.trials td[data-column=training_iteration]').dataset.value === '5'")
+                    self.assertTrue(page.evaluate("window.sameDocument"))
+                wait_until(page, "document.querySelector('.live').dataset.state === 'lost'")
+                with Dashboard(self.folder, "--port", dashboard.port):
+                    wait_until(page, "document.querySelector('.live').dataset.state === 'refused'")
+                    self.assertIn("has another address", page.text_content(".live"))
+
+    def test_what_breaks_vanishes_or_appears_stops_nothing_else(self):
+        make(self.folder, "population", "good", 4)
+        broken = make(self.folder, "population", "broken", 4)
+        kept = self.storage / "kept.db"
+        shutil.copy(broken / "experiment.db", kept)
+        with Running(self.folder / "here") as running, Dashboard(self.folder) as dashboard, self.opened(dashboard.url) as front, \
+                self.experiment(dashboard, "broken", may_say=lambda text: "Failed to load resource" in text) as page:
+            self.assertEqual(data(page, ".tile[data-trials]")["trials"], "4")
+            with open(broken / "experiment.db", "r+b") as file:
+                file.truncate(9000)
+            wait_until(page, "document.querySelector('.unreadable')")
+            wait_until(front, "document.querySelector('tr[data-name=broken]').dataset.state === 'unreadable'")
+            shutil.copy(kept, broken / "experiment.db")
+            wait_until(page, "document.querySelector('.tile[data-trials]')?.dataset.trials === '4'")
+            make(self.folder, "search", "new", 4)
+            wait_until(front, "document.querySelector('tr[data-name=new]')?.dataset.state === 'finished'")
+            running.open_gate(1)
+            wait_until(front, "document.querySelector('tr[data-name=\"here/experiment\"] [data-column=done]').textContent.includes('41 %')")
+            shutil.rmtree(broken)
+            wait_until(page, "document.querySelector('.live').dataset.state === 'gone'")
+            wait_until(front, "!document.querySelector('tr[data-name=broken]')")
+            self.assertEqual(front.locator(".list tbody tr").count(), 3)
+            self.keep_screenshot(front, "list-running")
+            # A controller that is killed changes no file; the page says so anyway.
+            running.process.kill()
+            running.process.wait()
+            wait_until(front, "document.querySelector('tr[data-name=\"here/experiment\"]').dataset.state === 'interrupted'")
+
+    def test_a_folder_that_vanishes_is_said_and_comes_back(self):
+        make(self.folder / "results", "population", "mine", 4)
+        with Dashboard(self.folder / "results") as dashboard, self.opened(dashboard.url) as page:
+            wait_until(page, "document.querySelector('tr[data-name=mine]')")
+            (self.folder / "results").rename(self.folder / "away")
+            wait_until(page, "document.querySelector('p.unreadable')?.textContent.includes('results')")
+            (self.folder / "away").rename(self.folder / "results")
+            wait_until(page, "document.querySelector('tr[data-name=mine]') && !document.querySelector('p.unreadable')")
+
+    def test_reading_leaves_an_experiment_as_it_is(self):
+        mine = make(self.folder, "population", "mine", 4)
+        names = sorted(path.name for path in mine.iterdir())
+        contents = {path.name: (path.stat().st_mtime_ns, path.stat().st_size) for path in mine.iterdir() if path.is_file()}
+        with Dashboard(self.folder) as dashboard:
+            next(dashboard.events(f"?id={dashboard.id_of('mine')}"))
+        self.assertEqual(sorted(path.name for path in mine.iterdir()), names)
+        self.assertEqual({path.name: (path.stat().st_mtime_ns, path.stat().st_size) for path in mine.iterdir() if path.is_file()}, contents)
+
+
+def apply_change(value, change):
+    """The later state, as docs/formats.md describes changes."""
+    if "=" in change:
+        return change["="]
+    if isinstance(value, list):
+        items = value[:change.get("cut", len(value))]
+        at = change.get("at", [])
+        for index, one in zip(at[::2], at[1::2]):
+            items[index] = apply_change(items[index], one)
+        return items + change.get("add", [])
+    entries = {key: one for key, one in value.items() if key not in change.get("cut", [])}
+    for key, one in change.get("set", {}).items():
+        entries[key] = apply_change(entries.get(key), one)
+    return entries
+
+
+if __name__ == "__main__":
+    browser.skip_unless_there()
+    unittest.main()

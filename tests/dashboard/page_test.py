@@ -1,0 +1,206 @@
+"""What the pages of `cadre dashboard` show, in a browser, against what other commands print."""
+
+import contextlib
+import json
+import pathlib
+import shutil
+import time
+import unittest
+
+import browser
+from browser import cadre, data, make, show_all, wait_until
+from server import Dashboard
+
+
+class DashboardTest(browser.PageTest):
+    """Opens pages of a dashboard. One that says anything on its console, or asks another server, fails its test."""
+
+    @contextlib.contextmanager
+    def opened(self, url, width=1280, height=900, dark=False, may_say=lambda text: False):
+        context = self.browser.new_context(viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light")
+        page = context.new_page()
+        page.set_default_timeout(browser.DEADLINE_MS)
+        said, asked = [], []
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(url)
+        try:
+            wait_until(page, "document.querySelector('#page')?.dataset.ready !== undefined")
+            yield page
+        finally:
+            self.assertEqual([text for text in said if not may_say(text)], [])
+            own = "/".join(url.split("/")[:4]) + "/"
+            self.assertEqual([one for one in asked if not one.startswith((own, "data:"))], [])
+            context.close()
+
+    def experiment(self, dashboard, name, **options):
+        return self.opened(f"{dashboard.url}experiment?id={dashboard.id_of(name)}", **options)
+
+
+class PageTest(DashboardTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.results = cls.storage / "results"
+        cls.population = make(cls.results, "population")
+        make(cls.results / "deep" / "deeper", "search", "search", 60)
+        make(cls.results, "run")
+        make(cls.results, "hostile")
+        cls.damaged = cls.results / "damaged"
+        shutil.copytree(cls.population, cls.damaged)
+        with open(cls.damaged / "experiment.db", "r+b") as file:
+            file.truncate(20_000)
+        study = cls.results / "study"
+        cadre("suggest", study, "-n", "3", "--param", "x=uniform(0, 1)", "--minimize", "loss")
+        cls.dashboard = Dashboard(cls.results)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.dashboard.stop()
+        super().tearDownClass()
+
+    # ---- The list
+
+    def test_the_list_has_what_ls_prints(self):
+        listed = {one["path"]: one for one in json.loads(cadre("ls", self.results, "--json"))["experiments"]}
+        with self.opened(self.dashboard.url) as page:
+            wait_until(page, f"document.querySelectorAll('.list tbody tr').length === {len(listed)}")
+            rows = page.eval_on_selector_all(".list tbody tr", """(rows) => rows.map((row) => ({...row.dataset, path: row.querySelector("a").title,
+                best: row.querySelector("[data-column=best] span")?.dataset.value, text: row.textContent, last: row.querySelector(".age")?.dataset.time}))""")
+            self.assertEqual({row["path"] for row in rows}, set(listed))
+            for row in rows:
+                one = listed[row["path"]]
+                if row["name"] == "damaged":
+                    self.assertEqual(row["state"], "unreadable")
+                    self.assertIn("is damaged near byte", row["text"])
+                    self.assertIn(one["error"][:60], row["text"])
+                    continue
+                self.assertEqual(row["state"], one["state"])
+                self.assertEqual(row["best"], "" if one.get("best") is None else str(one["best"]), row["name"])
+                self.assertEqual(float(row["last"]), one["last_event"])
+            self.assertEqual({row["name"] for row in rows}, {"population", "deep/deeper/search", "run", "hostile", "damaged", "study"})
+            self.assertEqual(page.locator(".list tr[data-name=run]").text_content().count("run, 10 reports"), 1)
+            page.fill(".search input", "deeper")
+            self.assertEqual(page.locator(".list tbody tr").count(), 1)
+            page.fill(".search input", "unreadable")
+            self.assertEqual(page.get_attribute(".list tbody tr", "data-name"), "damaged")
+            page.fill(".search input", "")
+            page.click(".list [data-column=name] button")
+            names = page.eval_on_selector_all(".list tbody tr", "(rows) => rows.map((row) => row.dataset.name)")
+            self.assertEqual(names, sorted(names))
+            page.keyboard.press("Enter")  # the head keeps the focus
+            self.assertEqual(page.eval_on_selector_all(".list tbody tr", "(rows) => rows.map((row) => row.dataset.name)"), names[::-1])
+
+    def test_several_folders_and_one_experiment_can_be_named(self):
+        with Dashboard(self.results / "deep", self.population) as dashboard:
+            names = {entry["name"] for entry in dashboard.listed()["experiments"].values()}
+            self.assertEqual(names, {f"{self.results}/deep/deeper/search", "population"})
+
+    def test_an_empty_folder_says_so(self):
+        (self.storage / "empty").mkdir(exist_ok=True)
+        with Dashboard(self.storage / "empty") as dashboard, self.opened(dashboard.url) as page:
+            wait_until(page, "document.querySelector('.controls .note').textContent === 'There are no experiments yet.'")
+
+    # ---- An experiment
+
+    def test_an_experiment_has_what_show_prints_and_what_its_report_shows(self):
+        shown = json.loads(cadre("show", self.population, "--json"))
+        with self.opened(self.dashboard.url) as page:
+            page.click("tr[data-name=population] a")
+            wait_until(page, "document.querySelector('#page')?.dataset.ready !== undefined && document.querySelector('.tile')")
+            show_all(page)
+            best = json.loads(cadre("best", self.population, "--json"))
+            self.assertEqual(data(page, ".tile.winner")["best"], best["trial"]["trial_id"])
+            self.assertEqual(float(data(page, ".tile.winner")["value"]), best["value"])
+            cells = dict(page.eval_on_selector_all(".trials tbody tr", """(rows) => rows.map((row) => [row.dataset.trial,
+                Object.fromEntries(Array.from(row.querySelectorAll("td"), (cell) => [cell.dataset.column, cell.dataset.value]))])"""))
+            self.assertEqual(set(cells), {trial["trial_id"] for trial in shown["trials"]})
+            for trial in shown["trials"]:
+                mine = cells[trial["trial_id"]]
+                self.assertEqual(float(mine["config/lr"]), trial["config"]["lr"])
+                self.assertEqual(float(mine["score"]), trial["metrics"]["score"])
+                self.assertEqual(mine["status"], trial["status"])
+            parts = page.eval_on_selector_all("main section.card", "(cards) => cards.map((card) => card.id)")
+            file = self.report(self.population)
+            lineage = data(page, ".lineage-chart")
+        with self.page(file) as report:
+            show_all(report)
+            self.assertEqual(report.eval_on_selector_all("main section.card", "(cards) => cards.map((card) => card.id)"), parts)
+            self.assertEqual(data(report, ".lineage-chart"), lineage)
+
+    def test_damaged_hostile_and_other_experiments_have_pages(self):
+        with self.experiment(self.dashboard, "damaged") as page:
+            self.assertIn("is damaged near byte", page.text_content(".unreadable pre"))
+            self.keep_screenshot(page, "damaged")
+        with self.experiment(self.dashboard, "hostile") as page:
+            show_all(page)
+            self.assertIsNone(page.evaluate("window.broken ?? null"))
+            self.assertEqual(page.locator("img, #page script").count(), 0)
+        with self.experiment(self.dashboard, "run") as page:
+            show_all(page)
+            self.assertTrue(page.locator("#timeline-0").is_visible())
+            self.keep_screenshot(page, "run")
+        with self.experiment(self.dashboard, "study") as page:
+            self.assertIn("none yet", page.text_content(".tile.winner"))
+
+    def test_every_width_and_colour_scheme(self):
+        for width, dark in (1280, False), (1280, True), (400, False), (400, True):
+            name = f"{width}-{'dark' if dark else 'light'}"
+            with self.opened(self.dashboard.url, width=width, dark=dark) as page:
+                wait_until(page, "document.querySelectorAll('.list tbody tr').length === 6")
+                self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
+                self.keep_screenshot(page, f"list-{name}")
+            with self.experiment(self.dashboard, "population", width=width, dark=dark) as page:
+                show_all(page)
+                self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
+                channels = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
+                self.assertEqual(sum(channels) < 380, dark)
+                self.keep_screenshot(page, f"experiment-{name}")
+
+    def test_everything_has_a_name_for_people_who_do_not_see_it(self):
+        for url in self.dashboard.url, f"{self.dashboard.url}experiment?id={self.dashboard.id_of('population')}":
+            with self.opened(url) as page:
+                nameless = page.evaluate("""() => Array.from(document.querySelectorAll("button, select, input, a, [role=group], [role=region]"))
+                    .filter((one) => !(one.getAttribute("aria-label") || one.textContent.trim() || one.labels?.[0]?.textContent.trim() || one.placeholder))
+                    .map((one) => one.outerHTML.slice(0, 200))""")
+                self.assertEqual(nameless, [])
+
+    # ---- Size
+
+    def test_a_page_of_an_ordinary_experiment_is_small_and_there_at_once(self):
+        id = self.dashboard.id_of("population")
+        sizes = []
+        context = self.browser.new_context()
+        page = context.new_page()
+        session = context.new_cdp_session(page)
+        session.send("Network.enable")
+        session.on("Network.dataReceived", lambda event: sizes.append(event["dataLength"]))
+        page.goto(f"{self.dashboard.url}experiment?id={id}")
+        wait_until(page, "document.querySelector('.tile')")
+        paint = page.evaluate("performance.getEntriesByType('paint').map((one) => one.startTime)")
+        print(f"a population of 12: {sum(sizes) / 1000:.0f} kB, first paint after {min(paint, default=0):.0f} ms")
+        self.assertGreater(sum(sizes), 50_000)
+        self.assertLess(sum(sizes), 1_000_000)
+        context.close()
+
+    def test_ten_thousand_trials_open(self):
+        many = self.storage / "many"
+        make(many, "search", "many", 10_000)
+        with Dashboard(many) as dashboard:
+            id = dashboard.id_of("many")
+            begin = time.monotonic()
+            with self.opened(f"{dashboard.url}experiment?id={id}") as page:
+                print(f"10,000 trials are shown after {time.monotonic() - begin:.1f} s; once they are read, ", end="")
+                begin = time.monotonic()
+                page.reload()
+                wait_until(page, "document.querySelector('#page')?.dataset.ready !== undefined")
+                print(f"after {time.monotonic() - begin:.1f} s")
+                self.assertEqual(data(page, ".tile[data-trials]")["trials"], "10000")
+                show_all(page)
+                self.assertEqual(page.get_attribute(".curves .chart", "data-lines"), "10000")
+
+
+if __name__ == "__main__":
+    browser.skip_unless_there()
+    unittest.main()

@@ -1,0 +1,194 @@
+#include "dashboard/reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dashboard/access.h"
+#include "dashboard/board.h"
+#include "report/page_file.h"
+
+namespace cadre::dashboard {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Experiments whose stamps a test changes, and which note what was read of them.
+class FakeExperiments : public Experiments {
+ public:
+  std::map<std::string, std::string> stamps = {};
+  std::vector<std::string> reads = {};
+  std::chrono::milliseconds cost = 0ms;  // CPU time of a reading
+
+  Found find() override {
+    Found found;
+    for (const auto& [name, stamp] : stamps) found.places.push_back({"/results/" + name, name});
+    return found;
+  }
+  std::string stamp(const Place& place) override { return stamps.at(place.name); }
+  bool is_remote(const Place&) override { return false; }
+  Reading read(const Place& place, bool with_document) override {
+    reads.push_back(place.name + (with_document ? "+" : ""));
+    const auto end = std::chrono::steady_clock::now() + cost;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    return {.entry = {{"name", place.name}},
+            .document = with_document ? std::optional(Value(stamps.at(place.name))) : std::nullopt};
+  }
+};
+
+class ReaderTest : public ::testing::Test {
+ protected:
+  // Looks again, so much later that an interval has passed.
+  void look() { reader_.look(std::chrono::steady_clock::now() + 1h); }
+  std::vector<std::string> read() { return std::exchange(experiments_.reads, {}); }
+  // Returns the id of an experiment, as the list has it.
+  std::string id_of(const std::string& name) {
+    const std::string text = board_.list().since(0).text;
+    const std::size_t at = text.find("\":{\"name\":\"" + name + "\"");
+    return at == std::string::npos ? "" : text.substr(at - 16, 16);
+  }
+
+  FakeExperiments experiments_;
+  Board board_{"abc", [] {}};
+  Reader reader_{board_, experiments_, {.interval = 0ms, .forget_after = 0ms, .share = 1000}};
+};
+
+TEST_F(ReaderTest, ReadsEachOnceAndThenWhatHasChanged) {
+  experiments_.stamps = {{"a", "1"}, {"b", "1"}};
+  look();
+  EXPECT_THAT(read(), ::testing::UnorderedElementsAre("a", "b"));
+  look();
+  EXPECT_THAT(read(), IsEmpty());
+  experiments_.stamps["b"] = "2";
+  look();
+  EXPECT_THAT(read(), ElementsAre("b"));
+}
+
+TEST_F(ReaderTest, MakesTheDocumentOfWhatIsWatchedOnly) {
+  experiments_.stamps = {{"a", "1"}, {"b", "1"}};
+  look();
+  read();
+  const std::shared_ptr<LiveDocument> document = board_.document(id_of("a"));
+  document->watch();
+  look();
+  EXPECT_THAT(read(), ElementsAre("a+"));
+  EXPECT_THAT(document->since(0).text, HasSubstr("data: \"1\""));
+  experiments_.stamps = {{"a", "2"}, {"b", "2"}};
+  look();
+  EXPECT_THAT(read(), ::testing::UnorderedElementsAre("a+", "b"));
+  EXPECT_THAT(document->since(1).text, HasSubstr("event: change"));
+}
+
+TEST_F(ReaderTest, ForgetsDocumentsThatNobodyWatches) {
+  experiments_.stamps = {{"a", "1"}};
+  look();
+  const std::shared_ptr<LiveDocument> document = board_.document(id_of("a"));
+  document->watch();
+  look();
+  look();
+  EXPECT_TRUE(document->has_document());
+  document->unwatch();
+  look();
+  look();
+  EXPECT_FALSE(document->has_document());
+}
+
+TEST_F(ReaderTest, DropsWhatIsGoneAndKeepsTheIdOfWhatComesBack) {
+  experiments_.stamps = {{"a", "1"}, {"b", "1"}};
+  look();
+  const std::string id = id_of("a");
+  ASSERT_NE(board_.document(id), nullptr);
+  experiments_.stamps.erase("a");
+  look();
+  EXPECT_EQ(board_.document(id), nullptr);
+  EXPECT_EQ(id_of("a"), "");
+  experiments_.stamps["a"] = "1";
+  look();
+  EXPECT_EQ(id_of("a"), id);
+}
+
+TEST_F(ReaderTest, ReadsAgainOnlyAfterAShareOfTheTime) {
+  Reader reader(board_, experiments_, {.interval = 0ms, .forget_after = 1h, .share = 1e-6});
+  experiments_.stamps = {{"a", "1"}, {"b", "1"}};
+  experiments_.cost = 1ms;
+  reader.look(std::chrono::steady_clock::now());
+  EXPECT_EQ(read().size(), 2);
+  experiments_.stamps = {{"a", "2"}, {"b", "2"}};
+  reader.look(std::chrono::steady_clock::now() + 1s);
+  EXPECT_EQ(read().size(), 1);  // the first one makes the other wait
+  experiments_.stamps["c"] = "1";
+  reader.look(std::chrono::steady_clock::now() + 2s);
+  EXPECT_THAT(read(), ElementsAre("c"));  // nobody has read it yet
+}
+
+TEST_F(ReaderTest, EndsWhenTheBoardStops) {
+  experiments_.stamps = {{"a", "1"}};
+  Reader reader(board_, experiments_, {.interval = 1h});
+  std::thread thread([&] { reader.run(); });
+  board_.stop();
+  thread.join();
+}
+
+// ---- Who may ask
+
+http::Request request(std::string host, std::string target = "/secret/", std::optional<std::string> origin = {}) {
+  return {.target = std::move(target), .host = std::move(host), .origin = std::move(origin)};
+}
+
+TEST(Access, NeedsALoopbackNameTheTokenAndNoOtherOrigin) {
+  for (const char* host : {"127.0.0.1", "127.0.0.1:80", "localhost:8000", "[::1]:1", "[::1]"})
+    EXPECT_EQ(refusal_of(request(host), "secret"), std::nullopt) << host;
+  for (const char* host :
+       {"", ":80", "evil", "localhost.evil:80", "127.0.0.1.evil", "[::1", "[::1].evil", "::1", "LOCALHOST@evil"})
+    EXPECT_EQ(refusal_of(request(host), "secret"), Refusal::foreign_host) << host;
+  EXPECT_EQ(refusal_of(request("localhost:1", "/secret/", "http://localhost:1"), "secret"), std::nullopt);
+  for (const char* origin : {"", "null", "http://localhost:2", "https://localhost:1", "http://evil"})
+    EXPECT_EQ(refusal_of(request("localhost:1", "/secret/", origin), "secret"), Refusal::foreign_origin) << origin;
+  for (const char* target :
+       {"/", "", "/secre", "/secret2/", "/Secret/", "//secret/", "/?secret", "/a/secret/", "http://localhost/secret/"})
+    EXPECT_EQ(refusal_of(request("localhost", target), "secret"), Refusal::wrong_token) << target;
+  for (const char* target : {"/secret", "/secret/", "/secret?x", "/secret/events?id=1"})
+    EXPECT_EQ(refusal_of(request("localhost", target), "secret"), std::nullopt) << target;
+}
+
+TEST(Access, KnowsWhatFollowsTheToken) {
+  EXPECT_EQ(after_token("/secret/events?id=1"), "/events?id=1");
+  EXPECT_EQ(after_token("/secret/"), "/");
+  EXPECT_EQ(after_token("/secret"), "");
+  EXPECT_EQ(after_token("/secret?x"), "?x");
+}
+
+// ---- The pages' files
+
+std::string_view file(std::string_view path) {
+  for (const report::PageFile& one : report::page_files()) {
+    if (one.path == path) return one.text;
+  }
+  return {};
+}
+
+TEST(DashboardPages, HaveTheScriptsOfAReportAndNothingWithin) {
+  std::string_view rest = file("index.html");
+  for (std::size_t at = rest.find("<script src="); at != std::string_view::npos; at = rest.find("<script src=")) {
+    rest.remove_prefix(at);
+    const std::string line(rest.substr(0, rest.find('\n')));
+    rest.remove_prefix(1);
+    if (line.find("comparison.js") == std::string::npos && line.find("report.js") == std::string::npos)
+      EXPECT_THAT(file("experiment.html"), HasSubstr(line));
+  }
+  for (const char* page : {"experiment.html", "dashboard.html"}) {
+    EXPECT_THAT(file(page), ::testing::Not(HasSubstr("<script>"))) << page;
+    EXPECT_THAT(file(page), ::testing::Not(HasSubstr("style="))) << page;
+  }
+}
+
+}  // namespace
+}  // namespace cadre::dashboard
