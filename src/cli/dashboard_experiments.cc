@@ -34,8 +34,9 @@ double seconds_of(const timespec& time) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-std::string stamp_of(const fs::path& directory) {
+dashboard::Stamp stamp_of(const fs::path& directory) {
   std::string text;
+  double bytes = 0;
   double latest = 0;
   for (const std::string name : {store::kStoreFileName, "experiment.db-wal", "study.jsonl"}) {
     struct stat status = {};
@@ -44,6 +45,7 @@ std::string stamp_of(const fs::path& directory) {
       continue;
     }
     text += fmt::format("{}:{}:{}.{};", status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+    bytes += static_cast<double>(status.st_size);
     latest = std::max(latest, seconds_of(status.st_mtim));
   }
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
@@ -53,7 +55,7 @@ std::string stamp_of(const fs::path& directory) {
   } catch (const Error&) {  // reading it says why
     text += "?";
   }
-  return text;
+  return {std::move(text), bytes};
 }
 
 Dict entry_of(const Listed& listed) {
@@ -132,12 +134,12 @@ storage::Storage& DashboardExperiments::storage_of(const std::string& uri) {
   return *storage;
 }
 
-std::string DashboardExperiments::stamp(const Place& place) {
+dashboard::Stamp DashboardExperiments::stamp(const Place& place) {
   if (!storage::is_uri(place.location)) return stamp_of(place.location);
   try {
-    return storage_of(place.location).version_of(publish::kManifestFile).value_or("-");
+    return {storage_of(place.location).version_of(publish::kManifestFile).value_or("-")};
   } catch (const Error& error) {
-    return error.what();
+    return {error.what()};
   }
 }
 

@@ -17,7 +17,7 @@ class DashboardExperiments : public dashboard::Experiments {
   explicit DashboardExperiments(std::vector<std::string> roots) : roots_(std::move(roots)) {}
 
   dashboard::Found find() override;
-  std::string stamp(const dashboard::Place& place) override;
+  dashboard::Stamp stamp(const dashboard::Place& place) override;
   bool is_remote(const dashboard::Place& place) override;
   dashboard::Reading read(const dashboard::Place& place, bool with_document) override;
 

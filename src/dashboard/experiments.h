@@ -24,13 +24,18 @@ struct Reading {
   std::optional<Value> document = {};  // of a report; "unreadable" if it cannot be read
 };
 
+struct Stamp {
+  std::string text = {};  // differs once the experiment has changed
+  double bytes = 0;       // that are read of it, about; 0: unknown
+};
+
 // Used by one thread. Functions throw no cadre::Error.
 class Experiments {
  public:
   virtual ~Experiments() = default;
   virtual Found find() = 0;
-  // Returns a text that differs once the experiment has changed. It costs little beside read().
-  virtual std::string stamp(const Place& place) = 0;
+  // Costs little beside read().
+  virtual Stamp stamp(const Place& place) = 0;
   // Returns true if looking at it costs requests to another machine.
   virtual bool is_remote(const Place& place) = 0;
   virtual Reading read(const Place& place, bool with_document) = 0;

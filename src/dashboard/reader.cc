@@ -19,6 +19,7 @@ using std::chrono::steady_clock;
 
 constexpr int kSearchShare = 20;            // a search may take one part of so many of the time
 constexpr int kWatchedAdvantage = 10;       // what is watched is read again so many times as often
+constexpr double kMostIdleCredit_s = 0.05;  // CPU time that is saved up while nothing changes
 constexpr milliseconds kListInterval(200);  // while experiments are read for the first time
 
 std::chrono::nanoseconds cpu_time() {
@@ -30,7 +31,7 @@ std::chrono::nanoseconds cpu_time() {
 }  // namespace
 
 Reader::Reader(Board& board, Experiments& experiments, ReaderOptions options)
-    : board_(board), experiments_(experiments), options_(options) {}
+    : board_(board), experiments_(experiments), options_(options), credited_(steady_clock::now()) {}
 
 void Reader::run() {
   do {
@@ -51,12 +52,14 @@ milliseconds Reader::look(Time now) {
   is_complete_ = std::ranges::all_of(known_, [](const auto& one) { return one.second.was_read; });
   forget(steady_clock::now());
   update_list();
-  const bool waits = std::ranges::any_of(known_, [](const auto& one) { return one.second.seen != one.second.stamp; });
-  const Time end = steady_clock::now();
-  if (!waits || may_read_again_ <= end) return options_.interval;
-  return std::clamp(duration_cast<milliseconds>(may_read_again_ - end) + milliseconds(1), milliseconds(1),
-                    options_.interval);
+  return options_.interval;
 }
+
+double Reader::expected_cost_s(const Known& known) {
+  return known.cost_s * (known.stamp.bytes > 0 ? std::max(1.0, known.seen.bytes / known.stamp.bytes) : 1);
+}
+
+double Reader::rate() const { return options_.share * std::max(1U, std::thread::hardware_concurrency()); }
 
 std::string Reader::id_of(const std::string& location) const {
   for (int again = 0;; ++again) {
@@ -96,7 +99,7 @@ void Reader::find(Time now) {
 void Reader::look_for_changes(Time now) {
   for (auto& [id, known] : known_) {
     const milliseconds interval = known.is_remote ? options_.remote_interval : options_.interval / 2;
-    if (!known.seen.empty() && now < known.looked_at + interval) continue;
+    if (!known.seen.text.empty() && now < known.looked_at + interval) continue;
     known.seen = experiments_.stamp(known.place);
     known.looked_at = now;
   }
@@ -104,15 +107,14 @@ void Reader::look_for_changes(Time now) {
 
 std::string Reader::next(Time now) {
   const std::string* chosen = nullptr;
-  bool is_first = false;  // the chosen one has not been read yet
+  bool is_first = false;  // the chosen one does not wait
   std::chrono::nanoseconds longest(-1);
   for (const auto& [id, known] : known_) {
     const std::shared_ptr<LiveDocument> document = board_.document(id);
     const bool is_watched = document->watchers() > 0;
     const bool is_wanted = is_watched && !document->has_document();
     const bool is_new = !known.was_read || is_wanted;
-    if (!is_new && (known.seen == known.stamp || now < may_read_again_ || now < known.read_at + options_.interval))
-      continue;
+    if (!is_new && (known.seen.text == known.stamp.text || now < known.read_at + options_.interval)) continue;
     auto waits = now - known.read_at;
     if (is_watched) waits *= kWatchedAdvantage;
     if (is_wanted) waits = std::chrono::nanoseconds::max();
@@ -122,13 +124,20 @@ std::string Reader::next(Time now) {
       longest = waits;
     }
   }
-  return chosen == nullptr ? std::string() : *chosen;
+  if (chosen == nullptr) return {};
+  // Others do not go first because they cost less: what costs much would never be read.
+  const double cost_s = expected_cost_s(known_.at(*chosen));
+  const std::chrono::duration<double> passed = std::max(now, credited_) - credited_;
+  credit_s_ = std::min(credit_s_ + passed.count() * rate(), std::max(kMostIdleCredit_s, cost_s));
+  credited_ = std::max(now, credited_);
+  return is_first || credit_s_ >= cost_s ? *chosen : std::string();
 }
 
 void Reader::read(const std::string& id) {
   Known& known = known_.at(id);
   const std::shared_ptr<LiveDocument> document = board_.document(id);
-  const bool with_document = document->watchers() > 0 || document->has_document();
+  const bool is_wanted = document->watchers() > 0 && !document->has_document();
+  const bool with_document = is_wanted || document->has_document();
   const auto begin = cpu_time();
   known.seen = known.stamp = experiments_.stamp(known.place);
   known.looked_at = steady_clock::now();
@@ -137,10 +146,8 @@ void Reader::read(const std::string& id) {
   const bool was_read = std::exchange(known.was_read, true);
   known.entry = std::move(reading.entry);
   known.read_at = steady_clock::now();
-  if (!was_read) return;
-  const double cpus = std::max(1U, std::thread::hardware_concurrency());
-  const std::chrono::duration<double> cost = cpu_time() - begin;
-  may_read_again_ = known.read_at + duration_cast<steady_clock::duration>(cost / (options_.share * cpus));
+  known.cost_s = std::chrono::duration<double>(cpu_time() - begin).count();
+  if (was_read && !is_wanted) credit_s_ -= known.cost_s;
 }
 
 void Reader::forget(Time now) {

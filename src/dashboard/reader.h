@@ -16,9 +16,9 @@ struct ReaderOptions {
   std::chrono::milliseconds interval = std::chrono::seconds(1);          // looks for changes so often
   std::chrono::milliseconds remote_interval = std::chrono::seconds(10);  // in storages
   std::chrono::milliseconds forget_after = std::chrono::minutes(1);      // documents that nobody watches
-  // Reading again takes at most this share of the machine's CPUs, so that trials do not notice. What nobody has read
-  // yet is read at once.
-  double share = 0.02;
+  // Reading again takes at most this share of the machine's CPUs, so that trials do not notice. The first reading of an
+  // experiment, and of the document of one that somebody opens, does not wait.
+  double share = 0.015;
 };
 
 // The reader's thread calls run(); the board and the experiments outlive it.
@@ -37,8 +37,9 @@ class Reader {
   struct Known {
     Place place = {};
     bool is_remote = false;
-    std::string stamp = {};  // when it was read last
-    std::string seen = {};   // now
+    Stamp stamp = {};   // when it was read last
+    Stamp seen = {};    // now
+    double cost_s = 0;  // CPU time of the last reading
     bool was_read = false;
     Time looked_at = {};  // seen is of this time
     Time read_at = {};
@@ -50,6 +51,9 @@ class Reader {
   void find(Time now);
   std::string id_of(const std::string& location) const;
   void look_for_changes(Time now);
+  // Returns the CPU time that reading an experiment again is expected to take.
+  static double expected_cost_s(const Known& known);
+  double rate() const;  // CPU time that reading again may take in each second
   // Returns the id of the experiment to read next; empty: none may be read now.
   std::string next(Time now);
   void read(const std::string& id);
@@ -63,7 +67,8 @@ class Reader {
   std::vector<std::string> faults_ = {};
   std::uint64_t searches_ = 0;
   Time next_search_ = {};
-  Time may_read_again_ = {};
+  double credit_s_ = 0;  // CPU time that reading again may take now
+  Time credited_ = {};
   bool is_complete_ = false;  // all that was found has been read once
 };
 

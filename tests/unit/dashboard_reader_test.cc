@@ -25,6 +25,7 @@ class FakeExperiments : public Experiments {
  public:
   std::map<std::string, std::string> stamps = {};
   std::vector<std::string> reads = {};
+  double bytes = 1;
   std::chrono::milliseconds cost = 0ms;  // CPU time of a reading
 
   Found find() override {
@@ -32,7 +33,7 @@ class FakeExperiments : public Experiments {
     for (const auto& [name, stamp] : stamps) found.places.push_back({"/results/" + name, name});
     return found;
   }
-  std::string stamp(const Place& place) override { return stamps.at(place.name); }
+  Stamp stamp(const Place& place) override { return {stamps.at(place.name), bytes}; }
   bool is_remote(const Place&) override { return false; }
   Reading read(const Place& place, bool with_document) override {
     reads.push_back(place.name + (with_document ? "+" : ""));
@@ -115,18 +116,37 @@ TEST_F(ReaderTest, DropsWhatIsGoneAndKeepsTheIdOfWhatComesBack) {
   EXPECT_EQ(id_of("a"), id);
 }
 
-TEST_F(ReaderTest, ReadsAgainOnlyAfterAShareOfTheTime) {
+TEST_F(ReaderTest, ReadsAgainOnlyOnceItsShareOfTheTimeIsEnough) {
   Reader reader(board_, experiments_, {.interval = 0ms, .forget_after = 1h, .share = 1e-6});
+  const auto begin = std::chrono::steady_clock::now();
   experiments_.stamps = {{"a", "1"}, {"b", "1"}};
-  experiments_.cost = 1ms;
-  reader.look(std::chrono::steady_clock::now());
+  experiments_.cost = 2ms;
+  reader.look(begin);
   EXPECT_EQ(read().size(), 2);
   experiments_.stamps = {{"a", "2"}, {"b", "2"}};
-  reader.look(std::chrono::steady_clock::now() + 1s);
-  EXPECT_EQ(read().size(), 1);  // the first one makes the other wait
+  reader.look(begin + 1s);
+  EXPECT_THAT(read(), IsEmpty());
   experiments_.stamps["c"] = "1";
-  reader.look(std::chrono::steady_clock::now() + 2s);
+  reader.look(begin + 2s);
   EXPECT_THAT(read(), ElementsAre("c"));  // nobody has read it yet
+  reader.look(begin + 24h);
+  EXPECT_EQ(read().size(), 2);
+}
+
+TEST_F(ReaderTest, ExpectsThatWhatHasGrownCostsMore) {
+  Reader reader(board_, experiments_, {.interval = 0ms, .forget_after = 1h, .share = 1e-6});
+  const auto begin = std::chrono::steady_clock::now();
+  experiments_.stamps = {{"a", "1"}};
+  experiments_.cost = 2ms;
+  reader.look(begin);
+  read();
+  experiments_.stamps["a"] = "2";
+  experiments_.bytes = 1e9;
+  reader.look(begin + 24h);
+  EXPECT_THAT(read(), IsEmpty());
+  experiments_.bytes = 1;
+  reader.look(begin + 25h);
+  EXPECT_THAT(read(), ElementsAre("a"));
 }
 
 TEST_F(ReaderTest, EndsWhenTheBoardStops) {

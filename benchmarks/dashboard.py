@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Measures what a dashboard costs the experiment that it shows: reports per second of 16 trials with a dashboard that three pages
+look at, and without, in turns.
+
+    dashboard.py <folder of cadre_bench> [--results FOLDER] [--pairs N] [--reports N] [--pages N]
+
+Prints a line of JSON for each pair, and one with the median of the ratios, their quartiles, and whether the budget is met: at least
+0.97. Exits with 1 if it is not. A page is a client that follows the stream of the experiment, and does not draw.
+"""
+
+import argparse
+import contextlib
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+
+BUDGET = 0.97
+TRIALS = 16
+
+
+@contextlib.contextmanager
+def dashboard(bin_folder, storage, pages):
+    """Serves what is below a folder; opens pages of the experiment there once it is found. Yields a function that returns the
+    CPU time of the dashboard, and the bytes that the pages have received."""
+    server = subprocess.Popen([bin_folder / "cadre", "dashboard", storage], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    url = server.stdout.readline().strip()
+    clients, received = [], []
+
+    def open_pages():
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}events") as events:
+            for line in events:
+                if line.startswith(b"data: {"):
+                    found = json.loads(line[6:])
+                    found = found.get("experiments") or found.get("set", {}).get("experiments", {}).get("set", {})
+                    for id in found:
+                        for page in range(pages):
+                            file = open(storage / f"page{page}", "wb")
+                            clients.append((subprocess.Popen(["curl", "-sN", f"{url}events?id={id}"], stdout=file), file))
+                        return
+
+    opener = threading.Thread(target=open_pages, daemon=True)
+    opener.start()
+
+    def cost():
+        fields = pathlib.Path(f"/proc/{server.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / 100, [(storage / f"page{page}").stat().st_size for page in range(len(clients))]
+    try:
+        yield cost
+    finally:
+        server.terminate()
+        server.wait()
+        opener.join()
+        for client, file in clients:
+            client.wait()
+            file.close()
+
+
+def reports_per_s(bin_folder, storage, reports):
+    done = subprocess.run([bin_folder / "cadre_bench", "reports", "--trials", str(TRIALS), "--reports", str(reports), "--storage-path", storage],
+                          stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)["reports_per_s"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin_folder", type=pathlib.Path)
+    parser.add_argument("--results", type=pathlib.Path, default=pathlib.Path("results"), help="where a new folder is made for this run")
+    parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--reports", type=int, default=10_000, help="of each trial")
+    parser.add_argument("--pages", type=int, default=3)
+    arguments = parser.parse_args()
+    folder = arguments.results / time.strftime("dashboard_%Y-%m-%d_%H-%M-%S")
+    folder.mkdir(parents=True)
+    ratios = []
+    for pair in range(arguments.pairs):
+        speeds, cost = {}, None
+        # Which of the two is first changes, so that a machine that grows slower favours none.
+        for is_shown in (pair % 2 == 0, pair % 2 == 1):
+            storage = folder / f"{pair:02}_{'shown' if is_shown else 'alone'}"
+            storage.mkdir()
+            if is_shown:
+                with dashboard(arguments.bin_folder, storage, arguments.pages) as read_cost:
+                    speeds[is_shown] = reports_per_s(arguments.bin_folder, storage, arguments.reports)
+                    cost = read_cost()
+            else:
+                speeds[is_shown] = reports_per_s(arguments.bin_folder, storage, arguments.reports)
+        ratios.append(speeds[True] / speeds[False])
+        print(json.dumps({"workload": "dashboard", "pages": arguments.pages, "reports_per_s": round(speeds[True]), "alone_reports_per_s": round(speeds[False]),
+                          "ratio": round(ratios[-1], 4), "dashboard_cpu_s": cost[0], "received_bytes": cost[1]}), flush=True)
+    quartiles = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
+    value = statistics.median(ratios)
+    print(json.dumps({"workload": "dashboard", "pairs": len(ratios), "median": round(value, 4), "quartiles": [round(quartiles[0], 4), round(quartiles[2], 4)],
+                      "figures": [{"figure": "reports of 16 trials with three dashboards, and without", "value": round(value, 4), "unit": "", "budget": BUDGET,
+                                   "limit": "at least", "met": value >= BUDGET}]}))
+    sys.exit(0 if value >= BUDGET else 1)
+
+
+if __name__ == "__main__":
+    main()
