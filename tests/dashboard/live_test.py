@@ -193,6 +193,35 @@ class LiveTest(DashboardTest):
             running.process.wait()
             wait_until(front, "document.querySelector('tr[data-name=\"here/experiment\"]').dataset.state === 'interrupted'")
 
+    def test_a_page_that_nobody_sees_holds_no_stream_and_catches_up(self):
+        with Running(self.folder / "here") as running, Dashboard(self.folder) as dashboard, self.experiment(dashboard, "here/experiment") as page, \
+                self.experiment(dashboard, "here/experiment") as seen:
+            hide = "(hidden) => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true}); document.dispatchEvent(new Event('visibilitychange')); }"
+            page.evaluate(hide, True)
+            running.open_gate(1)
+            iteration = "document.querySelector('.trials td[data-column=training_iteration]').dataset.value"
+            wait_until(seen, f"{iteration} === '5'")
+            self.assertEqual(page.evaluate(iteration), "2")
+            page.evaluate(hide, False)
+            wait_until(page, f"{iteration} === '5'")
+            self.assertEqual(page.evaluate("document.querySelector('.live').dataset.state"), "live")
+
+    def test_a_storage_is_looked_at_again(self):
+        home = self.folder / "home"
+        home.mkdir()
+
+        def publish(name):
+            subprocess.run([BIN / "report_tool", f"file://{self.folder}/published", "population", name, "4"], check=True,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"HOME": str(home)})
+        publish("first")
+        with Dashboard(f"file://{self.folder}/published") as dashboard, self.opened(dashboard.url) as front:
+            wait_until(front, "document.querySelector('tr[data-name=first]')?.dataset.state === 'finished'")
+            with self.experiment(dashboard, "first") as page:
+                self.assertEqual(data(page, ".tile[data-trials]")["trials"], "4")
+                self.assertIn(f"file://{self.folder}/published/first", page.text_content(".summary"))
+            publish("second")
+            wait_until(front, "document.querySelector('tr[data-name=second]')?.dataset.state === 'finished'")
+
     def test_a_folder_that_vanishes_is_said_and_comes_back(self):
         make(self.folder / "results", "population", "mine", 4)
         with Dashboard(self.folder / "results") as dashboard, self.opened(dashboard.url) as page:
