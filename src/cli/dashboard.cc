@@ -9,10 +9,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/file.h"
 #include "base/temporary_folder.h"
@@ -46,8 +48,19 @@ struct Options {
   bool open = false;
 };
 
-void check_places(const Options& options) {
-  for (const std::string& place : options.places) {
+// Starts a thread that gets no signals, and so do all that it starts, such as those of a storage's library: signals are
+// the server's.
+std::thread thread_without_signals(std::function<void()> work) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::move(work));
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+void check_places(const std::vector<std::string>& places) {
+  for (const std::string& place : places) {
     std::error_code unreadable;
     if (storage::is_uri(place)) {
       storage::open_storage(storage::parse_uri(place));  // throws if it never can be looked at
@@ -99,18 +112,14 @@ class OpenedPage {
   base::TemporaryFolder folder_;
 };
 
-// Reads in a thread of its own, which gets no signals.
+// Reads in a thread of its own.
 class ReadingThread {
  public:
   ReadingThread(dashboard::Board& board, dashboard::Reader& reader) : board_(board) {
-    sigset_t all, before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([&reader, ended = std::move(ended_)]() mutable {
+    thread_ = thread_without_signals([this, &reader] {
       reader.run();
-      ended.set_value();
+      ended_.set_value();
     });
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   ReadingThread(const ReadingThread&) = delete;
   ReadingThread& operator=(const ReadingThread&) = delete;
@@ -129,7 +138,9 @@ class ReadingThread {
 };
 
 void run(Options& options) {
-  check_places(options);
+  std::packaged_task<void()> check([&] { check_places(options.places); });
+  thread_without_signals([&] { check(); }).join();
+  check.get_future().get();
   if (options.places.empty()) options.places.push_back(store::default_storage_path().string());
   const std::string token =
       options.token_file.empty() ? dashboard::random_token() : dashboard::token_of_file(options.token_file);

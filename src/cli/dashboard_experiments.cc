@@ -99,11 +99,19 @@ Reading read_directory(const Found& found, const std::string& name, store::Exper
 
 dashboard::Found DashboardExperiments::find() {
   dashboard::Found found;
+  std::set<std::string> known;
   for (const std::string& root : roots_) {
+    dashboard::Found below;
     try {
-      find_below(root, found);
+      find_below(root, below);
+      if (storage::is_uri(root)) latest_[root] = below.places;
     } catch (const std::exception& error) {  // std::filesystem's too: the folder may vanish meanwhile
       found.faults.emplace_back(error.what());
+      // What is in a storage that does not answer is still there.
+      if (storage::is_uri(root)) below.places = latest_[root];
+    }
+    for (Place& place : below.places) {
+      if (known.insert(place.location).second) found.places.push_back(std::move(place));
     }
   }
   return found;
@@ -112,7 +120,6 @@ dashboard::Found DashboardExperiments::find() {
 void DashboardExperiments::find_below(const std::string& root, dashboard::Found& found) const {
   const bool is_one = roots_.size() == 1;
   const auto add = [&](std::string location, const std::string& name, const std::string& folder) {
-    if (std::ranges::find(found.places, location, &Place::location) != found.places.end()) return;
     found.places.push_back({std::move(location), is_one || folder.empty() ? name : folder + "/" + name});
   };
   if (storage::is_uri(root)) {
@@ -137,9 +144,11 @@ storage::Storage& DashboardExperiments::storage_of(const std::string& uri) {
 dashboard::Stamp DashboardExperiments::stamp(const Place& place) {
   if (!storage::is_uri(place.location)) return stamp_of(place.location);
   try {
-    return {storage_of(place.location).version_of(publish::kManifestFile).value_or("-")};
+    return stamps_[place.location] = {storage_of(place.location).version_of(publish::kManifestFile).value_or("-")};
   } catch (const Error& error) {
-    return {error.what()};
+    dashboard::Stamp& latest = stamps_[place.location];
+    if (latest.text.empty()) latest.text = error.what();  // reading it says why, too
+    return latest;
   }
 }
 

@@ -27,7 +27,9 @@ class DashboardExperiments : public dashboard::Experiments {
 
   std::vector<std::string> roots_;
   std::map<std::string, std::unique_ptr<storage::Storage>> storages_ = {};  // by URI
-  std::set<std::string> checked_ = {};  // locations whose whole store was checked once
+  std::set<std::string> checked_ = {};                                // locations whose whole store was checked once
+  std::map<std::string, std::vector<dashboard::Place>> latest_ = {};  // by URI, when it last answered
+  std::map<std::string, dashboard::Stamp> stamps_ = {};               // by the location of a remote experiment
 };
 
 }  // namespace cadre::cli

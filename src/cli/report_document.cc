@@ -10,6 +10,7 @@
 #include "cli/columns.h"
 #include "cli/find.h"
 #include "cli/option_texts.h"
+#include "cli/progress.h"
 #include "report/document.h"
 #include "train/read_timeline.h"
 
@@ -48,7 +49,11 @@ report::Source source_of(const tune::ResultGrid& results) {
 
 }  // namespace
 
-Value report_document(const tune::ResultGrid& results) { return report::document_of(source_of(results)); }
+Value report_document(const tune::ResultGrid& results) {
+  report::Source source = source_of(results);
+  source.progress = progress_text(progress_of(results), results.summary().state);
+  return report::document_of(source);
+}
 
 Value report_document(const TrainingRun& run, const fs::path& directory) {
   const tune::ResultGrid results = as_experiment(run);

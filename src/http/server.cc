@@ -104,8 +104,18 @@ class SilentLog : public kj::ExceptionCallback {
   void logMessage(kj::LogSeverity, const char*, int, int, kj::String&&) override {}
 };
 
-kj::AsyncIoContext set_up() {
-  for (const int signal : kEndSignals) kj::UnixEventPort::captureSignal(signal);
+// Returns the signals that end the server: not those that the program ignores, as under nohup.
+std::vector<int> end_signals() {
+  std::vector<int> signals;
+  for (const int signal : kEndSignals) {
+    struct sigaction present = {};
+    if (::sigaction(signal, nullptr, &present) == 0 && present.sa_handler != SIG_IGN) signals.push_back(signal);
+  }
+  return signals;
+}
+
+kj::AsyncIoContext set_up(const std::vector<int>& signals) {
+  for (const int signal : signals) kj::UnixEventPort::captureSignal(signal);
   return kj::setupAsyncIo();
 }
 
@@ -142,7 +152,8 @@ class Server::Implementation final : private kj::HttpService,
         socket_(listen_at(options_)),
         port_(port_of(socket_)),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-        io_(set_up()),
+        signals_(end_signals()),
+        io_(set_up(signals_)),
         connections_(*this) {
     kj::HttpHeaderTable::Builder builder;
     origin_ = builder.add("Origin");
@@ -162,8 +173,8 @@ class Server::Implementation final : private kj::HttpService,
         socket_.get(), kj::LowLevelAsyncIoProvider::ALREADY_CLOEXEC | kj::LowLevelAsyncIoProvider::ALREADY_NONBLOCK);
     auto woken = io_.lowLevelProvider->wrapInputFd(
         wake_.get(), kj::LowLevelAsyncIoProvider::ALREADY_CLOEXEC | kj::LowLevelAsyncIoProvider::ALREADY_NONBLOCK);
-    auto ended = signal(kEndSignals[0]);
-    for (std::size_t i = 1; i < kEndSignals.size(); ++i) ended = ended.exclusiveJoin(signal(kEndSignals[i]));
+    kj::Promise<int> ended = kj::NEVER_DONE;
+    for (const int number : signals_) ended = ended.exclusiveJoin(signal(number));
     auto serving = accept(*receiver).exclusiveJoin(watch(*woken)).then([]() { return 0; });
     return serving.exclusiveJoin(kj::mv(ended)).wait(io_.waitScope);
   }
@@ -316,6 +327,7 @@ class Server::Implementation final : private kj::HttpService,
   base::FileDescriptor socket_;
   std::uint16_t port_;
   base::FileDescriptor wake_;
+  std::vector<int> signals_;
   kj::AsyncIoContext io_;
   kj::Own<kj::HttpHeaderTable> headers_;
   kj::HttpHeaderId origin_;

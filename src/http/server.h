@@ -38,7 +38,8 @@ class Server {
 
   std::uint16_t port() const;
 
-  // Serves until SIGINT, SIGTERM or SIGHUP; returns the signal. Connections are then closed, whatever they do.
+  // Serves until SIGINT, SIGTERM or SIGHUP, unless the program ignored it when the server was made; returns the signal.
+  // Connections are then closed, whatever they do.
   int run();
 
   // Has all streams ask their EventSource again. Any thread may call it.

@@ -110,6 +110,7 @@ class DocumentMaker {
             {"state", to_string(summary.state)},
             {"controller", text_or_null(summary.controller)},
             {"stop_reason", text_or_null(summary.stop_reason)},
+            {"progress", text_or_null(source_.progress)},
             {"metric", text_or_null(summary.metric)},
             {"mode", summary.mode ? Value(control::to_string(*summary.mode)) : Value()},
             {"started", summary.started},

@@ -38,6 +38,7 @@ struct Source {
   std::function<std::string(const std::filesystem::path&)> place;  // the text for a path: the path, or a URI
   // The last lines of a trial's error.txt; empty: there are none.
   std::function<std::string(const tune::Result&)> last_errors;
+  std::string progress = {};         // "37 %, 2 of 5 trials have ended; about 12 min left"; empty: it has finished
   std::optional<RunParts> run = {};  // empty: an experiment
   double read = 0;                   // seconds since 1970
 };

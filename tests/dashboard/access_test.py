@@ -27,6 +27,8 @@ def raw(dashboard, bytes_sent, close=True):
                 connection.shutdown(socket.SHUT_WR)
             while piece := connection.recv(65536):
                 received += piece
+        except TimeoutError:
+            raise AssertionError(f"the connection is still open after {DEADLINE_S} s") from None
         except OSError:  # it is closed already
             pass
         return received
@@ -176,7 +178,7 @@ class AccessTest(unittest.TestCase):
             stream = dashboard.events()
             next(stream)
             idle = [socket.create_connection((dashboard.host, dashboard.port), timeout=DEADLINE_S) for _ in range(100)]
-            self.assertLess(len(list(pathlib.Path(f"/proc/{dashboard.process.pid}/fd").iterdir())), 64 + 40)
+            self.assertLess(len(list(pathlib.Path(f"/proc/{dashboard.process.pid}/fd").iterdir())), 64 + 30)
             self.assertEqual(dashboard.request()[0], 200)  # once the idle ones are dropped
             for one in idle:
                 one.close()
@@ -216,6 +218,13 @@ class AccessTest(unittest.TestCase):
             print(f"{number.name}: ended after {time.monotonic() - begin:.2f} s")
             with contextlib.suppress(http.client.IncompleteRead, OSError):
                 list(stream)  # returns: nothing more comes
+
+    def test_a_signal_that_is_ignored_ends_nothing(self):
+        ignored = Dashboard(self.results, wrapper=["nohup"])
+        ignored.process.send_signal(signal.SIGHUP)
+        self.assertEqual(ignored.request()[0], 200)
+        self.assertEqual(ignored.request()[0], 200)
+        self.assertEqual(ignored.stop(), 0)
 
     def test_open_gives_the_browser_a_file_and_no_secret_on_the_command_line(self):
         bin = self.folder / "bin"

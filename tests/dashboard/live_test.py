@@ -61,6 +61,7 @@ class LiveTest(DashboardTest):
             iteration = "Math.max(...Array.from(document.querySelectorAll('.trials td[data-column=training_iteration]'), (cell) => Number(cell.dataset.value)))"
             wait_until(page, f"{iteration} === 2")
             self.assertIn("running", page.text_content(".state"))
+            self.assertIn("17 %, 0 of 4 trials have ended", page.text_content(".tiles"))
             # Zoom, sort, search, open a trial and put the focus somewhere.
             page.focus(".curves .chart")
             page.keyboard.press("+")
@@ -188,7 +189,12 @@ class LiveTest(DashboardTest):
             wait_until(front, "!document.querySelector('tr[data-name=broken]')")
             self.assertEqual(front.locator(".list tbody tr").count(), 3)
             self.keep_screenshot(front, "list-running")
-            # A controller that is killed changes no file; the page says so anyway.
+            # A controller that is killed changes no file; the page says so anyway. The files are old: nothing is to be read again.
+            with self.experiment(dashboard, "here/experiment") as other:
+                read = other.evaluate("document.querySelector('#page').dataset.after")
+                for file in (self.folder / "here" / "experiment").glob("experiment.db*"):
+                    os.utime(file, (1e9, 1e9))
+                wait_until(other, f"document.querySelector('#page').dataset.after !== '{read}'")
             running.process.kill()
             running.process.wait()
             wait_until(front, "document.querySelector('tr[data-name=\"here/experiment\"]').dataset.state === 'interrupted'")

@@ -25,8 +25,8 @@ def wait_until(condition, what="the condition"):
 class Dashboard:
     """A running dashboard. `url` ends with a slash."""
 
-    def __init__(self, *arguments):
-        self.process = subprocess.Popen([BIN / "cadre", "dashboard", "--interval", "0.2", *map(str, arguments)],
+    def __init__(self, *arguments, wrapper=()):
+        self.process = subprocess.Popen([*wrapper, BIN / "cadre", "dashboard", "--interval", "0.2", *map(str, arguments)],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().strip()
         assert self.url, self.process.stderr.read()

@@ -131,19 +131,19 @@ cadre.follow = (live, show) => {
 
 // Returns the element that says whether the page is up to date.
 cadre.liveState = (live) => {
-  const text = cadre.element("span");
-  const box = cadre.element("div", {class: "live", role: "status"}, cadre.element("span", {class: "dot", "aria-hidden": "true"}), text);
+  const text = cadre.element("span"), since = cadre.element("span", {"aria-hidden": "true"});  // changes each second: is not read out
+  const box = cadre.element("div", {class: "live", role: "status"}, cadre.element("span", {class: "dot", "aria-hidden": "true"}), text, since);
   const time = (at) => new Date(at).toLocaleTimeString();
   const show = () => {
-    const ago = cadre.duration(Math.round((Date.now() - live.since) / 1000));
     const said = {
       connecting: "connecting \u2026",
       live: "live",
-      lost: `no connection since ${time(live.since)}, ${ago} ago: the dashboard does not answer. Trying again \u2026`,
+      lost: `no connection since ${time(live.since)}: the dashboard does not answer. Trying again \u2026`,
       refused: `not up to date since ${time(live.since)}: the dashboard was started again and has another address. Open the one that it has printed.`,
       gone: `not there any more since ${time(live.since)}`,
     }[live.state];
     if (text.textContent !== said) text.textContent = said;
+    since.textContent = live.state === "lost" ? ` (${cadre.duration(Math.round((Date.now() - live.since) / 1000))})` : "";
     box.dataset.state = live.state;
     document.documentElement.classList.toggle("is-stale", !["live", "connecting"].includes(live.state));
   };

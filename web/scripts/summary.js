@@ -35,7 +35,7 @@ cadre.sections.push({
     if (seconds > 0) add("Time", cadre.duration(seconds), document.sessions > 1 ? `in ${document.sessions} sessions` : document.started ? `from ${cadre.time(document.started)}` : null);
     if (experiment.hasExploits()) add("Exploits", cadre.count(document.exploits.length), "a trial continued from another");
     add("State", cadre.element("span", {class: `state state-${document.state}`}, cadre.stateText(document)),
-      document.stop_reason ? cadre.line(document.stop_reason) : document.controller ? cadre.line(document.controller) : document.read ? `read ${cadre.time(document.read)}` : null);
+      document.stop_reason ? cadre.line(document.stop_reason) : document.progress ? cadre.line(document.progress) : document.controller ? cadre.line(document.controller) : document.read ? `read ${cadre.time(document.read)}` : null);
     host.append(tiles);
 
     const columns = cadre.element("div", {class: "two"});
@@ -48,6 +48,7 @@ cadre.sections.push({
           : cadre.element("p", {class: "note"}, "All trials have the same config.")));
     }
     const about = [["directory", cadre.element("span", {}, cadre.userText(document.path), " ", cadre.copyButton(document.path, "the directory"))]];
+    if (document.controller) about.push(["run by", document.controller]);
     if (document.trainable) about.push(["trainable", document.trainable]);
     columns.append(cadre.element("div", {}, cadre.element("h3", {}, "How it was made"),
       cadre.pairs([...about, ...document.options])));
