@@ -146,8 +146,9 @@ docs: $(build_dir)/build.ninja
 
 # Both leave what they measured in results/, in new folders: they never delete.
 bench: $(build_dir)/build.ninja
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre_bench cadre_bench_torch
+	@cmake --build $(build_dir) -j $(JOBS) --target cadre_bench cadre_bench_torch cadre
 	@.venv/bin/python benchmarks/run_all.py $(build_dir)/bin $(BENCH_FLAGS)
+	@.venv/bin/python benchmarks/dashboard.py $(build_dir)/bin
 
 bench-peers: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target cadre_bench cadre_step_time cadre_batch_inference cadre_read_images cadre_core

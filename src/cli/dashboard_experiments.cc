@@ -50,12 +50,14 @@ dashboard::Stamp stamp_of(const fs::path& directory) {
   }
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
   if (std::abs(now.count() - latest) < kSameTimeSeconds) text += "recent;";
+  bool is_running = false;
   try {
-    if (store::ExperimentLock::holder(directory)) text += "runs";
+    is_running = store::ExperimentLock::holder(directory).has_value();
   } catch (const Error&) {  // reading it says why
     text += "?";
   }
-  return {std::move(text), bytes};
+  if (is_running) text += "runs";
+  return {std::move(text), bytes, is_running};
 }
 
 Dict entry_of(const Listed& listed) {

@@ -25,8 +25,9 @@ struct Reading {
 };
 
 struct Stamp {
-  std::string text = {};  // differs once the experiment has changed
-  double bytes = 0;       // that are read of it, about; 0: unknown
+  std::string text = {};   // differs once the experiment has changed
+  double bytes = 0;        // that are read of it, about; 0: unknown
+  bool is_running = true;  // a program may be adding to it
 };
 
 // Used by one thread. Functions throw no cadre::Error.

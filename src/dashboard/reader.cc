@@ -113,7 +113,9 @@ std::string Reader::next(Time now) {
     const std::shared_ptr<LiveDocument> document = board_.document(id);
     const bool is_watched = document->watchers() > 0;
     const bool is_wanted = is_watched && !document->has_document();
-    const bool is_new = !known.was_read || is_wanted;
+    // What has ended is read at once, too: no trial notices.
+    const bool has_ended = !known.seen.is_running && known.seen.text != known.stamp.text;
+    const bool is_new = !known.was_read || is_wanted || has_ended;
     if (!is_new && (known.seen.text == known.stamp.text || now < known.read_at + options_.interval)) continue;
     auto waits = now - known.read_at;
     if (is_watched) waits *= kWatchedAdvantage;
@@ -147,7 +149,7 @@ void Reader::read(const std::string& id) {
   known.entry = std::move(reading.entry);
   known.read_at = steady_clock::now();
   known.cost_s = std::chrono::duration<double>(cpu_time() - begin).count();
-  if (was_read && !is_wanted) credit_s_ -= known.cost_s;
+  if (was_read && !is_wanted && known.stamp.is_running) credit_s_ -= known.cost_s;
 }
 
 void Reader::forget(Time now) {

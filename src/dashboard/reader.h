@@ -17,7 +17,7 @@ struct ReaderOptions {
   std::chrono::milliseconds remote_interval = std::chrono::seconds(10);  // in storages
   std::chrono::milliseconds forget_after = std::chrono::minutes(1);      // documents that nobody watches
   // Reading again takes at most this share of the machine's CPUs, so that trials do not notice. The first reading of an
-  // experiment, and of the document of one that somebody opens, does not wait.
+  // experiment, that of the document of one that somebody opens, and those of experiments that do not run do not wait.
   double share = 0.015;
 };
 

@@ -2,9 +2,7 @@
 
 import contextlib
 import json
-import pathlib
 import shutil
-import time
 import unittest
 
 import browser
@@ -66,11 +64,12 @@ class PageTest(DashboardTest):
         listed = {one["path"]: one for one in json.loads(cadre("ls", self.results, "--json"))["experiments"]}
         with self.opened(self.dashboard.url) as page:
             wait_until(page, f"document.querySelectorAll('.list tbody tr').length === {len(listed)}")
-            rows = page.eval_on_selector_all(".list tbody tr", """(rows) => rows.map((row) => ({...row.dataset, path: row.querySelector("a").title,
+            rows = page.eval_on_selector_all(".list tbody tr", """(rows) => rows.map((row) => ({...row.dataset, path: row.querySelector("a").title, link: row.querySelector("a").textContent,
                 best: row.querySelector("[data-column=best] span")?.dataset.value, text: row.textContent, last: row.querySelector(".age")?.dataset.time}))""")
             self.assertEqual({row["path"] for row in rows}, set(listed))
             for row in rows:
                 one = listed[row["path"]]
+                self.assertEqual(row["link"], row["name"])
                 if row["name"] == "damaged":
                     self.assertEqual(row["state"], "unreadable")
                     self.assertIn("is damaged near byte", row["text"])
@@ -165,40 +164,6 @@ class PageTest(DashboardTest):
                     .filter((one) => !(one.getAttribute("aria-label") || one.textContent.trim() || one.labels?.[0]?.textContent.trim() || one.placeholder))
                     .map((one) => one.outerHTML.slice(0, 200))""")
                 self.assertEqual(nameless, [])
-
-    # ---- Size
-
-    def test_a_page_of_an_ordinary_experiment_is_small_and_there_at_once(self):
-        id = self.dashboard.id_of("population")
-        sizes = []
-        context = self.browser.new_context()
-        page = context.new_page()
-        session = context.new_cdp_session(page)
-        session.send("Network.enable")
-        session.on("Network.dataReceived", lambda event: sizes.append(event["dataLength"]))
-        page.goto(f"{self.dashboard.url}experiment?id={id}")
-        wait_until(page, "document.querySelector('.tile')")
-        paint = page.evaluate("performance.getEntriesByType('paint').map((one) => one.startTime)")
-        print(f"a population of 12: {sum(sizes) / 1000:.0f} kB, first paint after {min(paint, default=0):.0f} ms")
-        self.assertGreater(sum(sizes), 50_000)
-        self.assertLess(sum(sizes), 1_000_000)
-        context.close()
-
-    def test_ten_thousand_trials_open(self):
-        many = self.storage / "many"
-        make(many, "search", "many", 10_000)
-        with Dashboard(many) as dashboard:
-            id = dashboard.id_of("many")
-            begin = time.monotonic()
-            with self.opened(f"{dashboard.url}experiment?id={id}") as page:
-                print(f"10,000 trials are shown after {time.monotonic() - begin:.1f} s; once they are read, ", end="")
-                begin = time.monotonic()
-                page.reload()
-                wait_until(page, "document.querySelector('#page')?.dataset.ready !== undefined")
-                print(f"after {time.monotonic() - begin:.1f} s")
-                self.assertEqual(data(page, ".tile[data-trials]")["trials"], "10000")
-                show_all(page)
-                self.assertEqual(page.get_attribute(".curves .chart", "data-lines"), "10000")
 
 
 if __name__ == "__main__":

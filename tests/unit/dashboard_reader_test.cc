@@ -26,6 +26,7 @@ class FakeExperiments : public Experiments {
   std::map<std::string, std::string> stamps = {};
   std::vector<std::string> reads = {};
   double bytes = 1;
+  bool is_running = true;
   std::chrono::milliseconds cost = 0ms;  // CPU time of a reading
 
   Found find() override {
@@ -33,7 +34,7 @@ class FakeExperiments : public Experiments {
     for (const auto& [name, stamp] : stamps) found.places.push_back({"/results/" + name, name});
     return found;
   }
-  Stamp stamp(const Place& place) override { return {stamps.at(place.name), bytes}; }
+  Stamp stamp(const Place& place) override { return {stamps.at(place.name), bytes, is_running}; }
   bool is_remote(const Place&) override { return false; }
   Reading read(const Place& place, bool with_document) override {
     reads.push_back(place.name + (with_document ? "+" : ""));
@@ -129,6 +130,15 @@ TEST_F(ReaderTest, ReadsAgainOnlyOnceItsShareOfTheTimeIsEnough) {
   experiments_.stamps["c"] = "1";
   reader.look(begin + 2s);
   EXPECT_THAT(read(), ElementsAre("c"));  // nobody has read it yet
+  experiments_.stamps["c"] = "2";
+  reader.look(begin + 3s);
+  EXPECT_THAT(read(), IsEmpty());
+  experiments_.is_running = false;
+  experiments_.stamps["c"] = "3";
+  reader.look(begin + 4s);
+  EXPECT_THAT(read(), ::testing::UnorderedElementsAre("a", "b", "c"));  // nobody would notice
+  experiments_.is_running = true;
+  experiments_.stamps = {{"a", "4"}, {"b", "4"}};
   reader.look(begin + 24h);
   EXPECT_EQ(read().size(), 2);
 }
