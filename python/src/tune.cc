@@ -145,15 +145,18 @@ PythonTuner make_tuner(nb::handle description, const std::string& name, const st
 }
 
 PythonTuner restore_tuner(const std::string& directory, nb::handle function, bool resume_errored, bool restart_errored,
-                          bool allow_divergence, nb::object callbacks, std::set<std::string> hooks) {
+                          bool allow_divergence, nb::handle extension, nb::object callbacks,
+                          std::set<std::string> hooks) {
   auto callback = std::make_shared<PythonCallback>(std::move(callbacks), std::move(hooks));
   std::unique_ptr<tune::Tuner> tuner;
   const HostFunction host_function{to_value(function)};
+  const auto extend = from_value<tune::Extension>(to_value(extension));
   with_cadre([&] {
     tuner = std::make_unique<tune::Tuner>(tune::Tuner::restore(directory, {.resume_errored = resume_errored,
                                                                            .restart_errored = restart_errored,
                                                                            .allow_divergence = allow_divergence,
                                                                            .host_function = host_function,
+                                                                           .extend = extend,
                                                                            .callbacks = {callback}}));
   });
   return {callback, std::move(tuner)};
@@ -184,7 +187,7 @@ void bind_tune(nb::module_& module) {
              nb::arg("if_exists"), nb::arg("callbacks").none(), nb::arg("hooks"),
              "Makes a Tuner of options in the form in which they are stored: docs/formats.md, \"The stored options\".");
   module.def("restore_tuner", &restore_tuner, nb::arg("directory"), nb::arg("function").none(),
-             nb::arg("resume_errored"), nb::arg("restart_errored"), nb::arg("allow_divergence"),
+             nb::arg("resume_errored"), nb::arg("restart_errored"), nb::arg("allow_divergence"), nb::arg("extension"),
              nb::arg("callbacks").none(), nb::arg("hooks"));
   module.def("can_restore", [](const std::string& directory) { return tune::Tuner::can_restore(directory); });
 }

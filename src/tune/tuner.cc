@@ -224,7 +224,10 @@ ResultGrid Tuner::run() {
   store::ExperimentStore& store = session.store;
 
   Experiment experiment(trainable_, first_options_ ? *first_options_ : options_);
-  const auto uses = [&] { return objects_in_use(description, experiment.trials(), experiment.trials_to_come()); };
+  bool is_to_be_extended = extension_.is_set();
+  const auto uses = [&] {
+    return objects_in_use(description, experiment.trials(), experiment.trials_to_come() + (is_to_be_extended ? 1 : 0));
+  };
   RunningTime running_time;
   Console console(experiment, running_time, directory.string(), options_.tune_config,
                   view::host_shows_progress() ? 0 : run.verbose, run.log_to_driver);
@@ -245,7 +248,7 @@ ResultGrid Tuner::run() {
                          .publication = session.publication},
                         experiment, running_time, store, *engine, console);
   if (restore_) {
-    if (restore_->host_function.is_set()) control::write_objects(directory, objects_);
+    if (restore_->host_function.is_set() || is_to_be_extended) control::write_objects(directory, objects_);
     controller.recover();
     require_samples(extension_, experiment);
     control::require_objects(directory, uses(), store.after_reboot());
@@ -264,6 +267,7 @@ ResultGrid Tuner::run() {
   for (const std::string& note : notes_) console.say("Warning: " + note);
   for (const std::string& note : restore_notes_) console.say(note);
   if (session.publication) console.say(description_of(*session.publication, run.publish_config));
+  is_to_be_extended = false;
   controller.run();
   delete_unused_objects();
   console.end();

@@ -1,5 +1,6 @@
 """Spaces, schedulers, stoppers, callbacks and results, as programs for Ray Tune use them."""
 
+import json
 import math
 import os
 import pathlib
@@ -196,6 +197,31 @@ def test_a_second_run_of_one_name_moves_the_first_aside(fit, tmp_path, capfd):
         assert fit(reports_its_config, param_space={"x": 1}).num_errors == 0
     assert len(list(tmp_path.glob("experiment*"))) == 3
     assert capfd.readouterr().err.count("the experiment that was called experiment is") == 2
+
+
+def test_an_experiment_goes_on_with_other_options(fit, tmp_path):
+    def adds(config):
+        checkpoint = tune.get_checkpoint()
+        total = 0
+        if checkpoint:
+            with checkpoint.as_directory() as folder:
+                total = json.loads(pathlib.Path(folder, "total").read_text())
+        while True:
+            total += config["x"]
+            tune.report({"total": total}, checkpoint=lambda folder: pathlib.Path(folder, "total").write_text(json.dumps(total)))
+
+    fit(adds, param_space={"x": tune.uniform(1, 2)}, num_samples=2, stop={"training_iteration": 3}, metric="total", mode="max")
+    longer = tune.Extension(num_samples=3, stop=lambda trial_id, result: result["total"] >= 9, param_space={"x": tune.uniform(5, 6)},
+                            scheduler=ASHAScheduler(max_t=50))
+    extended = tune.Tuner.restore(str(tmp_path / "experiment"), extend=longer).fit()
+    totals = [result.metrics_dataframe["total"] for result in extended]
+    assert [len(total) >= 3 and total.iloc[-1] >= 9 > total.iloc[-2] for total in totals] == [True] * 3
+    assert extended[2].config["x"] >= 5 > extended[1].config["x"]
+    # A later restore has the other stop, which is a function of the extension's.
+    again = tune.Tuner.restore(str(tmp_path / "experiment"), extend=tune.Extension(num_samples=4)).fit()
+    assert again[3].metrics["total"] >= 9
+    with pytest.raises(ValueError, match="num_samples is 2, and the experiment has 4 samples already"):
+        tune.Tuner.restore(str(tmp_path / "experiment"), extend=tune.Extension(num_samples=2)).fit()
 
 
 def test_bad_options_are_named_before_anything_runs(fit, tmp_path):

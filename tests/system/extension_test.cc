@@ -141,6 +141,27 @@ TEST(Extension, ALostCheckpointOfATrialThatGoesOnIsNoticed) {
   EXPECT_LT(column(extended, "sum")[0], 6.1);
 }
 
+void weighs(const Config& config) {
+  while (true) tune::report({{"weight", static_cast<std::int64_t>(get_object(config, "data").text().size())}});
+}
+
+TEST(Extension, ObjectsOfAnEndedExperimentComeFromTheProgram) {
+  const TemporaryDirectory storage;
+  const auto options = [&] {
+    tune::TunerOptions made = options_in(storage.path(), 1, 2);
+    made.param_space = {{"data", put(std::string("12345"))}};
+    made.tune_config.metric = {};
+    return made;
+  };
+  tune::Tuner(fn<weighs>, options()).fit();
+  const tune::RestoreOptions restore{.extend = {.num_samples = 2, .stop = tune::Stop{{"training_iteration", 3}}}};
+  EXPECT_THAT(message_of<StorageError>([&] { tune::Tuner::restore(storage / "it", restore).fit(); }),
+              HasSubstr("param_space/data"));
+  const tune::ResultGrid extended = tune::Tuner::restore(storage / "it", fn<weighs>, options(), restore).fit();
+  EXPECT_EQ(column(extended, "weight"), (std::vector<double>{5, 5}));
+  EXPECT_EQ(extended[0].metrics_history().size(), 3U);
+}
+
 const bool extension_runs = register_scenario("extension runs", [] {
   const fs::path storage = std::getenv("CADRE_TEST_STORAGE");
   say("begins");

@@ -19,6 +19,9 @@ namespace cadre::tune {
 ///     tune::Tuner::restore("results/mine", {.extend = {.num_samples = 32, .stop = tune::Stop{{"training_iteration",
 ///     100}}}}).fit();
 ///
+/// Objects (cadre::put) that configs refer to are removed at the end of an experiment: a program that extends it must
+/// hold equal ones, in the options that it passes to Tuner::restore.
+///
 /// The store records an extension as an event, and later restores go on with it. Everything that a Tuner refuses is
 /// refused here, too, before anything is changed.
 struct Extension {

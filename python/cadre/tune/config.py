@@ -87,6 +87,30 @@ class RunConfig:
         self.checkpoint_config = self.checkpoint_config or CheckpointConfig()
 
 
+@dataclass
+class Extension:
+    """Options that an experiment has from a restore on: Tuner.restore(extend=...). What is None stays as it is. Each is
+    the new value, not what is added to the former one."""
+
+    num_samples: Optional[int] = None  # in all, with those that have trials already
+    max_concurrent_trials: Optional[int] = None
+    time_budget_s: Optional[Union[int, float]] = None  # in all; trials that it had ended go on
+    stop: Optional[Union[Dict, Callable, List, Any]] = None  # trials that ended only because of the former one go on
+    param_space: Optional[Dict] = None  # of the trials to come
+    search_alg: Optional[Any] = None  # it learns from the trials before
+    scheduler: Optional[Any] = None
+
+    def _stored(self, metric, mode):
+        """Returns it in the form in which it is stored; `metric` and `mode` are those of the experiment."""
+        config = TuneConfig(metric=metric, mode=mode, search_alg=self.search_alg, scheduler=self.scheduler)
+        options = stored_options(self.param_space, config, RunConfig(stop=self.stop))
+        stored = {"num_samples": self.num_samples, "max_concurrent_trials": self.max_concurrent_trials,
+                  "time_budget": self.time_budget_s, "stop": options["run_config"]["stop"] if self.stop else None,
+                  "param_space": options["param_space"] if self.param_space else None,
+                  "searcher": options["tune_config"].get("searcher"), "scheduler": options["tune_config"].get("scheduler")}
+        return {name: value for name, value in stored.items() if value is not None}
+
+
 def stored_stop(stop):
     """Returns criteria of Ray's forms in the form in which they are stored: a dictionary of thresholds, a stopper, a
     function of the trial's id and its result, or a list of these. Raises ValueError for anything else."""

@@ -51,14 +51,14 @@ class Tuner:
 
     @classmethod
     def restore(cls, path, trainable=None, resume_unfinished=True, resume_errored=False, restart_errored=False,
-                param_space=None, *, callbacks=None):
+                param_space=None, *, callbacks=None, extend=None):
         """Returns a Tuner that continues the interrupted experiment in a directory or at a URI: trials that had not
         ended run again from their latest checkpoint. The experiment has its functions, so this program need not have
         them. A `trainable` takes the place of the experiment's until fit() returns, for one that was changed. The space
         is the experiment's.
 
-        resume_errored, restart_errored: trials that failed go on from their latest checkpoint, or begin anew. Raises
-        NotFound if there is no experiment, CadreError if it is damaged or being run.
+        resume_errored, restart_errored: trials that failed go on from their latest checkpoint, or begin anew. extend: an
+        Extension, of an experiment that goes on with other options, also after its end. Raises NotFound if there is no experiment, CadreError if it is damaged or being run.
         """
         del param_space
         _driver.init_if_needed()
@@ -68,12 +68,17 @@ class Tuner:
         path = os.path.expanduser(os.fspath(path))
         callbacks = list(callbacks or [])
         live = None
-        if _notebook.is_notebook() and os.path.isfile(os.path.join(path, "experiment.db")):
+        results = None
+        if (_notebook.is_notebook() or extend is not None) and os.path.isfile(os.path.join(path, "experiment.db")):
             results = _core.read_results(path)
+        extension = {}
+        if extend is not None:
+            extension = extend._stored(results and results.metric or None, results and results.mode)
+        if results is not None and _notebook.is_notebook():
             live = _notebook.LiveTrials(results.metric or None, results.mode)
             callbacks.append(live)
         listed = CallbackList(callbacks)
-        tuner = cls(_restored=_core.restore_tuner(path, function, resume_errored, restart_errored, False,
+        tuner = cls(_restored=_core.restore_tuner(path, function, resume_errored, restart_errored, False, extension,
                                                   listed if listed.hooks else None, listed.hooks))
         tuner._restored_from = path
         tuner._live = live
