@@ -270,6 +270,15 @@ class CliTest(unittest.TestCase):
                  for trial in ("00000", "00001")}
         self.assertEqual(steps, {trial: [1, 2, 3, 4, 5, 6] for trial in steps})
 
+    def test_a_published_copy_has_results_and_cannot_be_followed(self):
+        storage = self.storage / "published"
+        uri = f"file://{storage}"
+        subprocess.run([BIN / "experiment_tool", uri], check=True, timeout=60, env=os.environ | {"HOME": str(self.storage)})
+        self.addCleanup(shutil.rmtree, storage)
+        self.assertIn("  00003     24  score=", cadre("tail", uri + "/experiment", "3", "-n", "1"))
+        self.assertIn("is read in a copy of what was published last, which does not grow",
+                      cadre("tail", "-f", uri + "/experiment", code=1))
+
     # ---- Tables for other programs
 
     def test_pandas_reads_the_tables(self):
