@@ -2,7 +2,7 @@
 """Measures what a dashboard costs the experiment that it shows: reports per second of 16 trials with a dashboard that three pages
 look at, and without, in turns.
 
-    dashboard.py <folder of cadre_bench> [--results FOLDER] [--pairs N] [--reports N] [--pages N]
+    dashboard.py <folder of cadre_bench> [--results FOLDER] [--pairs N] [--reports N] [--pages N] [--quiet-s S]
 
 Prints a line of JSON for each pair, and one with the median of the ratios, their quartiles, and whether the budget is met: at least
 0.97. Exits with 1 if it is not. A page is a client that follows the stream of the experiment, and does not draw.
@@ -66,23 +66,40 @@ def reports_per_s(bin_folder, storage, reports):
     return json.loads(done.stdout)["reports_per_s"]
 
 
+def wait_for_quiet(most_s):
+    """Waits until the machine has done next to nothing for a second, at most so long. Returns the share of idle CPUs then."""
+    def times():
+        fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+        return fields[3] + fields[4], sum(fields)
+    end = time.monotonic() + most_s
+    while True:
+        before = times()
+        time.sleep(1)
+        after = times()
+        idle = (after[0] - before[0]) / (after[1] - before[1])
+        if idle > 0.95 or time.monotonic() > end:
+            return idle
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin_folder", type=pathlib.Path)
     parser.add_argument("--results", type=pathlib.Path, default=pathlib.Path("results"), help="where a new folder is made for this run")
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--reports", type=int, default=10_000, help="of each trial")
+    parser.add_argument("--quiet-s", type=float, default=0, help="before each run, wait at most so long for a machine that does nothing else")
     parser.add_argument("--pages", type=int, default=3)
     arguments = parser.parse_args()
     folder = arguments.results / time.strftime("dashboard_%Y-%m-%d_%H-%M-%S")
     folder.mkdir(parents=True)
     ratios = []
     for pair in range(arguments.pairs):
-        speeds, cost = {}, None
-        # Which of the two is first changes, so that a machine that grows slower favours none.
+        speeds, cost, idle = {}, None, []
+        # They take turns at being first, so that a machine that grows slower favours none.
         for is_shown in (pair % 2 == 0, pair % 2 == 1):
             storage = folder / f"{pair:02}_{'shown' if is_shown else 'alone'}"
             storage.mkdir()
+            idle.append(wait_for_quiet(arguments.quiet_s) if arguments.quiet_s else 1)
             if is_shown:
                 with dashboard(arguments.bin_folder, storage, arguments.pages) as read_cost:
                     speeds[is_shown] = reports_per_s(arguments.bin_folder, storage, arguments.reports)
@@ -91,7 +108,8 @@ def main():
                 speeds[is_shown] = reports_per_s(arguments.bin_folder, storage, arguments.reports)
         ratios.append(speeds[True] / speeds[False])
         print(json.dumps({"workload": "dashboard", "pages": arguments.pages, "reports_per_s": round(speeds[True]), "alone_reports_per_s": round(speeds[False]),
-                          "ratio": round(ratios[-1], 4), "dashboard_cpu_s": cost[0], "received_bytes": cost[1]}), flush=True)
+                          "ratio": round(ratios[-1], 4), "dashboard_cpu_s": cost[0], "received_bytes": cost[1],
+                          **({"idle_before": round(min(idle), 2)} if arguments.quiet_s else {})}), flush=True)
     quartiles = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
     value = statistics.median(ratios)
     print(json.dumps({"workload": "dashboard", "pairs": len(ratios), "median": round(value, 4), "quartiles": [round(quartiles[0], 4), round(quartiles[2], 4)],

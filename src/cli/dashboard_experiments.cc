@@ -109,7 +109,7 @@ dashboard::Found DashboardExperiments::find() {
       if (storage::is_uri(root)) latest_[root] = below.places;
     } catch (const std::exception& error) {  // std::filesystem's too: the folder may vanish meanwhile
       found.faults.emplace_back(error.what());
-      // What is in a storage that does not answer is still there.
+      // A storage that does not answer still has its experiments.
       if (storage::is_uri(root)) below.places = latest_[root];
     }
     for (Place& place : below.places) {

@@ -1,4 +1,4 @@
-// Who may ask: whoever knows the token, by a name of this machine's loopback, from no page of another origin.
+// Access control: a request must have the token, name this machine's loopback, and come from no page of another origin.
 #pragma once
 
 #include <optional>

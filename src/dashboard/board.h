@@ -1,4 +1,4 @@
-// What the dashboard shows: a list of experiments, and the documents of those that somebody looks at. Shared by the
+// The state that the dashboard shows: a list of experiments, and the documents of the watched ones. Shared by the
 // thread that reads experiments and the thread that serves pages.
 #pragma once
 

@@ -113,7 +113,7 @@ std::string Reader::next(Time now) {
     const std::shared_ptr<LiveDocument> document = board_.document(id);
     const bool is_watched = document->watchers() > 0;
     const bool is_wanted = is_watched && !document->has_document();
-    // What has ended is read at once, too: no trial notices.
+    // An experiment that has ended is read at once, too: no trial notices.
     const bool has_ended = !known.seen.is_running && known.seen.text != known.stamp.text;
     const bool is_new = !known.was_read || is_wanted || has_ended;
     if (!is_new && (known.seen.text == known.stamp.text || now < known.read_at + options_.interval)) continue;

@@ -1,4 +1,4 @@
-"""Who is answered by `cadre dashboard`, and how it ends."""
+"""Access to `cadre dashboard`, and how it ends."""
 
 import contextlib
 import http.client

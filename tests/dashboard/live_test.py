@@ -114,6 +114,29 @@ class LiveTest(DashboardTest):
             self.assertEqual(len(shown["trials"]), page.locator(".trials tbody tr").count())
             self.assertTrue(page.evaluate("window.sameDocument"))
 
+    def test_what_arrives_during_a_drag_or_while_a_trial_is_open_disturbs_neither(self):
+        with Running(self.folder / "here", 3, 12, "fifo=1") as running, Dashboard(self.folder) as dashboard, self.experiment(dashboard, "here/experiment") as page:
+            show_all(page)
+            box = page.locator(".curves .u-over").bounding_box()
+            page.mouse.move(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)
+            page.mouse.down()
+            page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=4)
+            running.open_gate(1)
+            iteration = "document.querySelector('.trials td[data-column=training_iteration]').dataset.value"
+            wait_until(page, f"{iteration} === '5'")
+            page.mouse.move(box["x"] + 3 * box["width"] / 4, box["y"] + box["height"] / 2, steps=4)
+            page.mouse.up()
+            zoom = json.loads(page.get_attribute(".curves .chart", "data-zoom"))
+            # Of the iterations from 1 to 2, which were there when the drag began.
+            self.assertAlmostEqual(zoom["x"][0], 1.25, delta=0.05)
+            self.assertAlmostEqual(zoom["x"][1], 1.75, delta=0.05)
+            page.keyboard.press("0")
+            page.locator(".trials tbody button").first.click()
+            dialog = "document.querySelector('dialog')"
+            running.open_gate(2)
+            wait_until(page, f"{dialog}.querySelector('dd').parentElement.textContent.includes('results8')")
+            self.assertTrue(page.evaluate(f"{dialog}.open && {dialog}.contains(document.activeElement)"))
+
     def test_only_what_has_changed_is_sent(self):
         with Running(self.folder / "here", 7, 30, "fifo=1") as running, Dashboard(self.folder) as dashboard:
             for gate in range(1, 7):

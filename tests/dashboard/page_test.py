@@ -1,4 +1,4 @@
-"""What the pages of `cadre dashboard` show, in a browser, against what other commands print."""
+"""The pages of `cadre dashboard` in a browser, against what other commands print."""
 
 import contextlib
 import json
