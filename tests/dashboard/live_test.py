@@ -1,11 +1,15 @@
 """Pages of `cadre dashboard` that grow while experiments run."""
 
+import importlib.util
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import unittest
+import unittest.mock
 
 import browser
 import server
@@ -13,7 +17,10 @@ from browser import cadre, data, make, show_all, wait_until
 from page_test import DashboardTest
 from server import BIN, Dashboard
 
-CONNECTION_IS_LOST = ("net::ERR_", "Failed to load resource")
+
+def is_lost(text):
+    """Returns true if a browser says this of a server that is gone."""
+    return any(one in text for one in ("net::ERR_", "Failed to load resource"))
 
 
 class Running:
@@ -169,7 +176,7 @@ class LiveTest(DashboardTest):
         token = self.folder / "token"
         with Running(self.folder / "here") as running:
             dashboard = Dashboard(self.folder, "--token-file", token)
-            with self.experiment(dashboard, "here/experiment", may_say=lambda text: any(one in text for one in CONNECTION_IS_LOST)) as page:
+            with self.experiment(dashboard, "here/experiment", may_say=is_lost) as page:
                 show_all(page)
                 wait_until(page, "document.querySelector('.live').dataset.state === 'live'")
                 page.evaluate("window.sameDocument = true")
@@ -250,6 +257,45 @@ class LiveTest(DashboardTest):
                 self.assertIn(f"file://{self.folder}/published/first", page.text_content(".summary"))
             publish("second")
             wait_until(front, "document.querySelector('tr[data-name=second]')?.dataset.state === 'finished'")
+
+    def test_a_storage_that_does_not_answer_is_said_and_keeps_its_experiments(self):
+        library = BIN.parent / "src" / "object_storage"
+        if not list(library.glob("libcadre_object_storage.so")) or importlib.util.find_spec("moto") is None:
+            self.skipTest("there is no library for S3, or no moto")
+        source = pathlib.Path(os.environ["CADRE_SOURCE"])
+        (self.folder / "home").mkdir()
+        storage = subprocess.Popen([sys.executable, source / "tests" / "storage" / "object_server.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True)
+
+        def tell(command):
+            storage.stdin.write(command + "\n")
+            storage.stdin.flush()
+            return storage.stdout.readline().strip()
+        try:
+            port = storage.stdout.readline().strip()
+            tell("bucket bucket")
+            environment = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test",
+                           "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true", "HOME": str(self.folder / "home")}
+            subprocess.run([BIN / "report_tool", "s3://bucket/runs", "population", "mine", "4"], check=True, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, env=os.environ | environment | {"LD_LIBRARY_PATH": str(library)})
+            with unittest.mock.patch.dict(os.environ, environment), Dashboard("s3://bucket/runs") as dashboard, \
+                    self.opened(dashboard.url, may_say=is_lost) as front, self.experiment(dashboard, "mine", may_say=is_lost) as page:
+                self.assertEqual(data(page, ".tile[data-trials]")["trials"], "4")
+                tell("fail denied -1")
+                wait_until(front, "document.querySelector('p.unreadable')?.textContent.includes('s3://bucket/runs')")
+                self.assertEqual(data(front, "tr[data-name=mine]")["state"], "finished")
+                self.assertEqual(data(page, ".live")["state"], "live")
+                tell("well")
+                wait_until(front, "!document.querySelector('p.unreadable')")
+                # Nobody waits for a storage that hangs.
+                tell("fail hang -1")
+                self.assertEqual(dashboard.stop(), 0)
+                wait_until(page, "document.querySelector('.live').dataset.state === 'lost'")
+        finally:
+            storage.kill()
+            storage.wait()
+            storage.stdin.close()
+            storage.stdout.close()
 
     def test_a_folder_that_vanishes_is_said_and_comes_back(self):
         make(self.folder / "results", "population", "mine", 4)
