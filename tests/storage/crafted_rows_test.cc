@@ -402,7 +402,8 @@ class Reading {
     tune::ResultFiles files(directory_, experiment, true);
     tune::Snapshots snapshots(store);
     if (one_in(random, 2)) snapshots.forget();
-    tune::recover(store, snapshots, {experiment, files, running_time}, {directory_, {}, engine_}, one_in(random, 2));
+    tune::recover(store, snapshots, {experiment, files, running_time}, {directory_, {}, engine_},
+                  {.allow_divergence = one_in(random, 2)});
   }
   void recover_training() {
     store::ExperimentStore store = store::ExperimentStore::open(directory_);
