@@ -123,7 +123,7 @@ std::string parameter_text(const Value& value) {
   return beginning_of(to_json(value), kLongestParameter);
 }
 
-std::string step_of(const Dict& flat_row) {
+std::string step_text(const Dict& flat_row) {
   const Value* const step = find_entry(flat_row, result_key::training_iteration);
   return step != nullptr && step->is_integer() ? std::to_string(step->get<std::int64_t>()) : "0";
 }
@@ -235,13 +235,13 @@ void MlflowRun::add(const Dict& flat_row, const Config& config, double time) {
   add_values(flat_row, flat_row, time);
   for (const std::string& path : place_.schedule) {
     const Value* const value = config.find(path);
-    if (value != nullptr && metric_of(*value)) append("config/" + path, *metric_of(*value), step_of(flat_row), time);
+    if (value != nullptr && metric_of(*value)) append("config/" + path, *metric_of(*value), step_text(flat_row), time);
   }
 }
 
 void MlflowRun::add_values(const Dict& flat_values, const Dict& flat_row, double time) {
   if (!started_) begin(time);
-  const std::string step = step_of(flat_row);
+  const std::string step = step_text(flat_row);
   for (const auto& [key, value] : flat_values) {
     if (!is_metric(key)) continue;
     if (const std::optional<double> number = metric_of(value)) append(key, *number, step, time);

@@ -26,8 +26,8 @@ def cadre(*arguments):
     return run(BIN / "cadre", *arguments)
 
 
-COMMANDS = ["ls", "show", "logs", "tail", "nodes", "best", "importance", "plot", "report", "replay", "export",
-            "suggest", "observe", "run", "tune", "completion", "man"]
+COMMANDS = ["ls", "show", "logs", "tail", "nodes", "best", "importance", "plot", "report", "dashboard", "replay", "export",
+            "suggest", "observe", "run", "stop", "pause", "resume", "enqueue", "tune", "completion", "man"]
 
 
 class CompletionTest(unittest.TestCase):
