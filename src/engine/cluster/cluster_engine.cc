@@ -119,8 +119,9 @@ void ClusterEngine::begin() {
     tls_ = channel::tls().server(identity_);
     if (!listen(0)) throw EngineError("cannot open a port for the nodes' agents: " + base::last_system_error());
   }
+  const Interrupts interrupts(*this);  // nodes are given back then, from the first one that is requested
   request_nodes(continuation);
-  await_nodes();
+  await_nodes(interrupts);
 }
 
 // Returns why this engine cannot have the nodes; empty if it can, which now listens for their agents.
@@ -383,13 +384,14 @@ void ClusterEngine::begin_run() {
   for (auto& [id, member] : members_) member.idle_since = Clock::now();
   if (!members_.empty() || !follows_demand(options_.requests.front().group)) return;
   refusal_.clear();
+  const Interrupts interrupts(*this);
   if (requests_.awaited({}).empty()) {
     NodeRequest first = options_.requests.front();
     first.nodes = 1;
     request_node(std::move(first));
   }
   first_ = 1;
-  await_nodes();
+  await_nodes(interrupts);
 }
 
 // ---- What nodes see
@@ -486,11 +488,10 @@ void ClusterEngine::give_back(Member& member, std::string reason) {
 
 // ---- Waiting for nodes
 
-void ClusterEngine::await_nodes() {
+void ClusterEngine::await_nodes(const Interrupts& interrupts) {
   const TimePoint begin = Clock::now();
   const bool continues =
       std::ranges::any_of(outstanding_, [&](const auto& entry) { return requests_.is_taken_over(entry.first.first); });
-  const Interrupts interrupts(*this);  // nodes are given back then
   std::optional<TimePoint> first_came;
   std::optional<TimePoint> refused;
   std::string said;

@@ -29,6 +29,7 @@
 #include "engine/cluster/provider.h"
 #include "engine/cluster/stdio.h"
 #include "engine/engine.h"
+#include "engine/interrupts.h"
 
 namespace cadre::engine::cluster {
 
@@ -196,7 +197,7 @@ class ClusterEngine final : public Engine {
   std::vector<Address> dialled_addresses() const;
   void request_nodes(const Continuation& continuation);
   void request_node(NodeRequest wanted);
-  void await_nodes();
+  void await_nodes(const Interrupts& interrupts);
   std::string awaited_text(Clock::duration waited) const;
   void agent_ended(const AgentEnded& ended);
   void cannot_have(const std::string& reason);
