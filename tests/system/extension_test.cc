@@ -147,17 +147,21 @@ void weighs(const Config& config) {
 
 TEST(Extension, ObjectsOfAnEndedExperimentComeFromTheProgram) {
   const TemporaryDirectory storage;
-  const auto options = [&] {
+  const auto options = [&](const ObjectRef& data) {
     tune::TunerOptions made = options_in(storage.path(), 1, 2);
-    made.param_space = {{"data", put(std::string("12345"))}};
+    made.param_space = {{"data", data}};
     made.tune_config.metric = {};
     return made;
   };
-  tune::Tuner(fn<weighs>, options()).fit();
+  {
+    const ObjectRef data = put("12345");
+    tune::Tuner(fn<weighs>, options(data)).fit();
+  }
   const tune::RestoreOptions restore{.extend = {.num_samples = 2, .stop = tune::Stop{{"training_iteration", 3}}}};
   EXPECT_THAT(message_of<StorageError>([&] { tune::Tuner::restore(storage / "it", restore).fit(); }),
               HasSubstr("param_space/data"));
-  const tune::ResultGrid extended = tune::Tuner::restore(storage / "it", fn<weighs>, options(), restore).fit();
+  const ObjectRef data = put("12345");
+  const tune::ResultGrid extended = tune::Tuner::restore(storage / "it", fn<weighs>, options(data), restore).fit();
   EXPECT_EQ(column(extended, "weight"), (std::vector<double>{5, 5}));
   EXPECT_EQ(extended[0].metrics_history().size(), 3U);
 }
