@@ -71,9 +71,9 @@ tune::SpaceEntry parse_entry(const std::string& key, const std::string& text, co
                     key, name, names()));
   const List values = parse_arguments(text.substr(open + 1, text.size() - open - 2));
   if (values.size() != function->second.arguments)
-    throw InvalidArgument(fmt::format("\"{}\": {} takes {} arguments{}", key, function->first,
-                                      function->second.arguments,
-                                      function->second.arguments == 1 ? ", a list: choice([\"a\", \"b\"])" : ""));
+    throw InvalidArgument(fmt::format(
+        "\"{}\": {} takes {} arguments{}", key, function->first, function->second.arguments,
+        function->second.arguments == 1 ? fmt::format(", a list: {}([\"a\", \"b\"])", function->first) : ""));
   try {
     return function->second.make(values);
   } catch (const InvalidArgument& error) {

@@ -1,6 +1,7 @@
 """The Python wheel: installed alone, in an environment without torch and numpy, it tunes, shows experiments, and is what
 programs in C++ are built against."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -63,10 +64,12 @@ class WheelTest(InstallationTest):
         script = self.directory / "climb.sh"
         script.write_text('for step in 1 2 3; do cadre-report height=$(($1 * step)) || exit 0; done\n', encoding="utf-8")
         file = self.directory / "climb.toml"
-        file.write_text('metric = "height"\nmode = "max"\nname = "climb"\n[space]\nx = "grid_search(1, 2)"\n', encoding="utf-8")
+        file.write_text('metric = "height"\nmode = "max"\nname = "climb"\nstorage_path = "."\n[space]\nx = "grid_search([1, 2])"\n',
+                        encoding="utf-8")
         path = f"{self.program('cadre').parent}:{os.environ['PATH']}"
         run(self.program("cadre"), "tune", file, "--", "sh", script, "{x}", cwd=self.directory, env=os.environ | {"PATH": path})
-        self.assertEqual(run(self.program("cadre"), "best", self.directory / "results" / "climb").count('"height":6'), 1)
+        best = json.loads(run(self.program("cadre"), "best", self.directory / "climb", "--json"))
+        self.assertEqual((best["value"], best["trial"]["results"]), (6, 3))
 
     def test_datasets_are_there_where_pyarrow_of_the_right_version_is(self):
         without = subprocess.run([self.program("python"), "-c", "from cadre import data"], capture_output=True, text=True,
