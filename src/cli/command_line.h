@@ -19,7 +19,7 @@ class Option;
 
 namespace cadre::cli {
 
-// What a command line may have, as text: for pages and for completion in shells.
+// Describes a command line as text: for pages and for completion in shells.
 struct OptionText {
   std::vector<std::string> names = {};  // "-o", "--output"; of an argument its only name
   std::string value = {};               // name of its value, "TEXT"; empty: a flag

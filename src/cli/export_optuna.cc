@@ -58,7 +58,7 @@ State state_of(const tune::Result& trial, bool has_values) {
   return State::running;
 }
 
-// What the results of a trial tell, beside the last one.
+// Holds facts from all results of a trial, beside the last one.
 struct Course {
   Dict intermediate = {};   // the objective by training_iteration
   double first_report = 0;  // seconds since 1970; 0: none

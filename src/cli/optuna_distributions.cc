@@ -14,7 +14,7 @@ namespace {
 
 using tune::ExploitRecord;
 
-// What is known of a parameter: the entries of the search space at its path, in all options of choices, and the
+// Facts about a parameter: the entries of the search space at its path, in all options of choices, and the
 // different values of the trials.
 struct Parameter {
   std::vector<const Dict*> domains = {};

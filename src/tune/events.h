@@ -88,7 +88,7 @@ struct TimerFired {
 };
 // The user interrupted the experiment: trials stop at their next report, and a restore continues them.
 struct ExperimentInterrupted {};
-// What the user has asked of the running experiment (control/requests.h).
+// Requests of the user to the running experiment (control/requests.h).
 struct TrialStopRequested {
   TrialIndex trial = 0;
 };

@@ -1,4 +1,4 @@
-// What changes a running experiment, and one that goes on: extensions and requests of the user.
+// Changes of a running experiment, and of one that goes on: extensions, and requests of the user.
 #include <fmt/format.h>
 
 #include <utility>
@@ -45,7 +45,7 @@ void Experiment::extend(const Extension& extension) {
     }
     if (!extension.scheduler) scheduler_->on_trial_add(view_of(trial));
   }
-  // What a searcher has learned from the end of a trial that goes on cannot be taken back.
+  // A searcher cannot unlearn the end of a trial that goes on.
   if (extension.searcher || extension.param_space || !continued.empty()) make_searcher();
   if (extension.scheduler) make_scheduler();
   actions_->push_back(Say{fmt::format("The experiment goes on with other options: {}{}", to_json(to_stored(extension)),

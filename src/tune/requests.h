@@ -1,4 +1,4 @@
-// What a user may ask of a running experiment (control/requests.h), as events.
+// Converts requests of a user to a running experiment (control/requests.h) to its events.
 #pragma once
 
 #include "cadre/tune/tuner.h"

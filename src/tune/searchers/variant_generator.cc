@@ -354,7 +354,7 @@ std::int64_t VariantGenerator::inserted_before(std::int64_t trial) const {
 }
 
 std::int64_t VariantGenerator::variant(std::int64_t trial) const {
-  // Those before the beginning are among the trials that are made.
+  // Does not count those before the beginning: they are among the trials that are made.
   return trial - std::max<std::int64_t>(0, inserted_before(trial) - inserted_before(begin_.trial));
 }
 
