@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cadre/error.h"
+#include "cadre/train_torch/group.h"
 #include "torch/distributed/group.h"
 
 namespace cadre::distributed {
@@ -35,6 +36,11 @@ auto run_collective(const Group& group, const std::string& name, Operation opera
     throw EngineError(text);
   }
 }
+
+// The same as those of cadre/train_torch/group.h, which compare what the ranks call; these do not, for tensors whose
+// shapes follow from a model that was compared.
+void all_reduce(const Group& group, torch::Tensor& tensor, train::ReduceOp op = train::ReduceOp::sum);
+std::vector<torch::Tensor> all_gather(const Group& group, const torch::Tensor& tensor);
 
 // Returns the texts of all ranks, by rank.
 std::vector<std::string> all_gather_text(const Group& group, const std::string& text);

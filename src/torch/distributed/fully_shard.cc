@@ -221,7 +221,7 @@ class FullyShardedModelState final : public detail::FullySharded,
   }
 
   const torch::OrderedDict<std::string, Tensor>& parts() const override { return parts_; }
-  void sum(Tensor& value) const override { all_reduce(value); }
+  void sum(Tensor& value) const override { distributed::all_reduce(group_, value); }
 
   void before_forward() override {
     distributed::check_intact(group_, "The forward pass of a model");
@@ -390,7 +390,7 @@ double FullyShardedModelState::clip_grad_norm(double max_norm, double norm_type)
     const Tensor own = at::linalg_vector_norm(gradient, norm_type, {}, /*keepdim=*/false, torch::kDouble);
     norm = is_largest ? torch::maximum(norm, own.to(group_.device)) : norm + own.to(group_.device).pow(norm_type);
   }
-  all_reduce(norm, is_largest ? ReduceOp::max : ReduceOp::sum);
+  distributed::all_reduce(group_, norm, is_largest ? ReduceOp::max : ReduceOp::sum);
   const double total = is_largest ? norm.item<double>() : std::pow(norm.item<double>(), 1 / norm_type);
   const double scale = max_norm / (total + 1e-6);  // as Python
   if (scale < 1 || std::isnan(scale)) {

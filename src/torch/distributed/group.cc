@@ -64,8 +64,11 @@ torch::Device own_device() {
 void join_group(std::shared_ptr<worker::KeyValueStore> store, const worker::GroupPlace& place,
                 const JoinOptions& options) {
   leave_group();
-  Group group{
-      .rank = place.world_rank, .world_size = place.world_size, .local_rank = place.local_rank, .device = own_device()};
+  Group group{.rank = place.world_rank,
+              .world_size = place.world_size,
+              .local_rank = place.local_rank,
+              .device = own_device(),
+              .checks_calls = options.check_collectives};
   if (group.device.is_cuda()) c10::impl::VirtualGuardImpl(c10::kCUDA).setDevice(group.device);
   GroupOptions group_options{.rank = place.world_rank,
                              .world_size = place.world_size,

@@ -39,6 +39,7 @@ struct Group {
   int world_size = 1;
   int local_rank = 0;
   torch::Device device = torch::kCPU;
+  bool checks_calls = true;  // compares the operations of cadre/train_torch/group.h over the ranks
   c10::intrusive_ptr<c10d::ProcessGroup> process_group = {};                 // null in a world of one
   std::shared_ptr<FirstFailure> failure = std::make_shared<FirstFailure>();  // shared by copies
 };
@@ -48,6 +49,7 @@ struct JoinOptions {
   std::chrono::milliseconds timeout = std::chrono::minutes(30);
   // For Gloo between machines. Empty: see worker::use_network_of(); without, that of this machine's name.
   std::string interface;
+  bool check_collectives = true;
 };
 
 // Returns the first GPU visible to this process, or the CPU if there is none. A Cadre worker sees only its own GPUs.

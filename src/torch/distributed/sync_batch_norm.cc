@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "cadre/train_torch/group.h"
+#include "torch/distributed/collectives.h"
 #include "torch/distributed/group.h"
 
 namespace cadre::distributed {
@@ -53,7 +53,7 @@ Moments moments_of_all(const Tensor& input) {
     own = torch::cat({mean, variance * static_cast<double>(own_count),
                       torch::full({1}, static_cast<double>(own_count), input.options())});
   }
-  const Tensor all = torch::stack(train::all_gather(own));
+  const Tensor all = torch::stack(distributed::all_gather(distributed::current_group(), own));
   const Tensor means = all.narrow(1, 0, channels);
   const Tensor counts = all.narrow(1, 2 * channels, 1);
   const double count = counts.to(torch::kDouble).sum().item<double>();
@@ -100,7 +100,7 @@ struct SyncBatchNorm : torch::autograd::Function<SyncBatchNorm> {
     const Tensor sum = gradient.sum(dimensions);
     const Tensor product_sum = (gradient * centred).sum(dimensions);
     Tensor sums = torch::stack({sum, product_sum});
-    train::all_reduce(sums);
+    distributed::all_reduce(distributed::current_group(), sums);
     const Tensor of_mean = by_channel(sums[0] / count, input);
     const Tensor of_scale = by_channel(sums[1] / count * scale.square(), input);
     Tensor of_input = (gradient - of_mean - centred * of_scale) * by_channel(scale, input);

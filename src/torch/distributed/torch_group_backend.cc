@@ -46,7 +46,9 @@ void read_option(const std::string& name, const Value& value, JoinOptions& optio
   if (name == "timeout_s") return read_timeout(value, options);
   if (name == "init_method") return check_init_method(value);
   if (name == "interface") return void(options.interface = value.get<std::string>());
-  throw InvalidArgument("there is no such option: there are backend, init_method, interface and timeout_s");
+  if (name == "check_collectives") return void(options.check_collectives = value.get<bool>());
+  throw InvalidArgument(
+      "there is no such option: there are backend, check_collectives, init_method, interface and timeout_s");
 }
 
 JoinOptions read_options(const Config& config) {

@@ -9,7 +9,10 @@ constexpr const char* kBackend = "torch";
 
 Config to_options(const TorchConfig& config) {
   detail::use_torch_backend();
-  return {{"backend", config.backend}, {"init_method", config.init_method}, {"timeout_s", config.timeout.count()}};
+  return {{"backend", config.backend},
+          {"init_method", config.init_method},
+          {"timeout_s", config.timeout.count()},
+          {"check_collectives", config.check_collectives}};
 }
 
 }  // namespace

@@ -96,6 +96,65 @@ TEST(Collectives, ATensorGoesFromOneRankToAnother) {
   });
 }
 
+// Gloo would end a process, or give values that no rank has sent.
+TEST(Collectives, OfRanksThatCallDifferentThingsAreAnErrorOnAllAndTheGroupGoesOn) {
+  run_ranks(3, [](int rank) {
+    const bool is_odd = rank == 1;
+    torch::Tensor rows = torch::ones(is_odd ? 6 : 4);
+    EXPECT_THAT(message_of<InvalidArgument>([&] { all_gather(rows); }),
+                AllOf(HasSubstr("all_gather of rank " + std::to_string(rank)),
+                      HasSubstr("ranks 0, 2: all_gather of Float of the shape [4]"),
+                      HasSubstr("rank 1: all_gather of Float of the shape [6]")));
+    EXPECT_THROW(broadcast(rows), InvalidArgument);
+    EXPECT_THROW(all_reduce(rows), InvalidArgument);
+    EXPECT_THROW(gather(rows), InvalidArgument);
+    torch::Tensor turned = torch::ones(is_odd ? std::vector<std::int64_t>{2, 3} : std::vector<std::int64_t>{3, 2});
+    EXPECT_THROW(all_reduce(turned), InvalidArgument);
+    torch::Tensor typed = torch::ones(4, is_odd ? torch::kInt : torch::kFloat);
+    EXPECT_THAT(message_of<InvalidArgument>([&] { all_reduce(typed); }), HasSubstr("rank 1: all_reduce (sum) of Int"));
+    EXPECT_THROW(reduce_scatter(torch::ones(is_odd ? 6 : 3)), InvalidArgument);
+    torch::Tensor same = torch::ones(2);
+    EXPECT_THAT(message_of<InvalidArgument>([&] { all_reduce(same, is_odd ? ReduceOp::max : ReduceOp::mean); }),
+                HasSubstr("rank 1: all_reduce (maximum)"));
+    EXPECT_THROW(broadcast(same, rank == 0 ? 0 : 1), InvalidArgument);
+    EXPECT_THAT(message_of<InvalidArgument>([&] { is_odd ? broadcast(same) : all_reduce(same); }),
+                HasSubstr("rank 1: broadcast (from rank 0) of Float of the shape [2]"));
+    EXPECT_TRUE(torch::equal(rows, torch::ones(is_odd ? 6 : 4)));
+    EXPECT_TRUE(torch::equal(same, torch::ones(2)));
+    all_reduce(same);
+    EXPECT_TRUE(torch::equal(same, torch::full({2}, 3.F)));
+  });
+}
+
+TEST(Collectives, AnotherTensorThanOneExpectsToReceiveIsAnErrorAndTheNextOneComes) {
+  run_ranks(2, [](int rank) {
+    if (rank == 0) {
+      send(torch::ones({2, 3}), 1);
+      send(torch::full({6}, 2), 1);
+      send(torch::full({6}, 3.F), 1);
+      return;
+    }
+    torch::Tensor got = torch::zeros(6);
+    EXPECT_THAT(message_of<InvalidArgument>([&] { recv(got, 0); }),
+                AllOf(HasSubstr("rank 0 has sent Float of the shape [2, 3]"), HasSubstr("is Float of the shape [6]")));
+    EXPECT_THAT(message_of<InvalidArgument>([&] { recv(got, 0); }), HasSubstr("has sent Long of the shape [6]"));
+    EXPECT_TRUE(torch::equal(got, torch::zeros(6)));
+    recv(got, 0);
+    EXPECT_TRUE(torch::equal(got, torch::full({6}, 3.F)));
+  });
+}
+
+TEST(Collectives, AreNotComparedWhereTheOptionsSaySo) {
+  run_ranks(
+      2,
+      [](int rank) {
+        torch::Tensor turned = torch::ones(rank == 0 ? std::vector<std::int64_t>{2, 3} : std::vector<std::int64_t>{6});
+        all_reduce(turned);
+        EXPECT_EQ(turned.sum().item<float>(), 12);
+      },
+      {{"check_collectives", false}});
+}
+
 TEST(Collectives, TakeViewsAndParameters) {
   run_ranks(2, [](int rank) {
     torch::Tensor base = torch::zeros({3, 4});

@@ -71,8 +71,9 @@ inline std::vector<int> statuses_of_ranks(
 }
 
 // Does the same and expects all ranks to succeed.
-inline void run_ranks(int world_size, const std::function<void(int rank)>& body) {
-  EXPECT_EQ(statuses_of_ranks(world_size, body), std::vector<int>(static_cast<std::size_t>(world_size), 0));
+inline void run_ranks(int world_size, const std::function<void(int rank)>& body, const Config& group_options = {}) {
+  EXPECT_EQ(statuses_of_ranks(world_size, body, group_options),
+            std::vector<int>(static_cast<std::size_t>(world_size), 0));
 }
 
 }  // namespace cadre::test_support
