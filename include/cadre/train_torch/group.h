@@ -32,9 +32,9 @@ enum class ReduceOp {
 /// Combines the ranks' tensors, value by value, and stores the result in all of them, with the same bits on every rank.
 /// Collective: shapes and types must be equal on all ranks. No gradient flows through it. Throws InvalidArgument for a
 /// tensor that is undefined or does not suit the operation, and, on all ranks, if these call different operations or
-/// their tensors differ in shape or type (TorchConfig::check_collectives): then no tensor has changed, and the group can
-/// be used. Throws EngineError if another rank has ended; after that error every further operation of the group throws
-/// it again, at once.
+/// their tensors differ in shape or type (TorchConfig::check_collectives): then no tensor has changed, and the group
+/// can be used. Throws EngineError if another rank has ended; after that error every further operation of the group
+/// throws it again, at once.
 void all_reduce(torch::Tensor& tensor, ReduceOp op = ReduceOp::sum);
 
 /// Copies the tensor of one rank into those of all others. Collective: shapes and types must be equal on all ranks.
@@ -59,9 +59,9 @@ std::vector<torch::Tensor> gather(const torch::Tensor& tensor, int to_rank = 0);
 /// ranks with one tag come in order. Throws InvalidArgument for a tensor that is undefined, a rank that does not exist,
 /// and this one itself; EngineError if the other rank has ended, and after any error as all_reduce.
 void send(const torch::Tensor& tensor, int to_rank, int tag = 0);
-/// Receives a tensor of the same shape and type as `tensor` into it. Throws like send, and InvalidArgument if the tensor
-/// that comes has another shape or type (TorchConfig::check_collectives): then `tensor` has not changed, the one that
-/// came is dropped, and the group can be used.
+/// Receives a tensor of the same shape and type as `tensor` into it. Throws like send, and InvalidArgument if the
+/// tensor that comes has another shape or type (TorchConfig::check_collectives): then `tensor` has not changed, the one
+/// that came is dropped, and the group can be used.
 void recv(torch::Tensor& tensor, int from_rank, int tag = 0);
 
 namespace detail {

@@ -95,8 +95,8 @@ std::string by_rank(const std::vector<std::string>& texts) {
   return all;
 }
 
-// Throws InvalidArgument on all ranks unless all call the same operation with tensors of one shape and type. Backends do
-// not look: they end the process, or give values that nobody sent.
+// Throws InvalidArgument on all ranks unless all call the same operation with tensors of one shape and type. Backends
+// do not look: they end the process, or give values that nobody sent.
 void check_calls(const Group& group, std::string_view operation, const torch::Tensor& tensor,
                  const std::string& detail = {}) {
   if (!group.checks_calls || !group.process_group) return;

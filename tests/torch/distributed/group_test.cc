@@ -145,14 +145,14 @@ TEST(Collectives, AnotherTensorThanOneExpectsToReceiveIsAnErrorAndTheNextOneCome
 }
 
 TEST(Collectives, AreNotComparedWhereTheOptionsSaySo) {
-  run_ranks(
-      2,
-      [](int rank) {
-        torch::Tensor turned = torch::ones(rank == 0 ? std::vector<std::int64_t>{2, 3} : std::vector<std::int64_t>{6});
-        all_reduce(turned);
-        EXPECT_EQ(turned.sum().item<float>(), 12);
-      },
-      {{"check_collectives", false}});
+  run_ranks(2,
+            [](int rank) {
+              torch::Tensor turned =
+                  torch::ones(rank == 0 ? std::vector<std::int64_t>{2, 3} : std::vector<std::int64_t>{6});
+              all_reduce(turned);
+              EXPECT_EQ(turned.sum().item<float>(), 12);
+            },
+            {{"check_collectives", false}});
 }
 
 TEST(Collectives, TakeViewsAndParameters) {
