@@ -52,7 +52,7 @@ int run_workload(int argc, char** argv) {
   cli::Program program("Measures what Cadre costs. Prints a JSON object a line.", "cadre_bench");
   cli::Command command = program.command();
   for (const auto add : {add_empty_trial, add_reports, add_checkpoints, add_pbt, add_slot_share, add_trials,
-                         add_restart, add_memory, add_train, add_validation, add_cluster})
+                         add_programs, add_restart, add_memory, add_train, add_validation, add_cluster})
     add(command);
   return program.parse(argc, argv, 2);
 }

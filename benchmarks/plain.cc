@@ -1,6 +1,7 @@
 #include "plain.h"
 
 #include <fcntl.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,7 +26,7 @@ void wait_for_one() {
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw Error("a plain process has failed");
 }
 
-void start(std::int64_t number, const std::function<void(std::int64_t)>& body) {
+void fork_one(std::int64_t number, const std::function<void(std::int64_t)>& body) {
   const pid_t child = ::fork();
   if (child < 0) throw Error("cannot fork: " + base::last_system_error());
   if (child > 0) return;
@@ -38,19 +39,36 @@ void start(std::int64_t number, const std::function<void(std::int64_t)>& body) {
   ::_exit(0);
 }
 
-}  // namespace
+void spawn_one(const std::string& program) {
+  std::string name = program;
+  char* const words[] = {name.data(), nullptr};
+  pid_t child = 0;
+  if (const int fault = ::posix_spawnp(&child, name.c_str(), nullptr, nullptr, words, environ); fault != 0)
+    throw Error("cannot start " + program + ": " + std::strerror(fault));
+}
 
-void fork_processes(std::int64_t count, std::int64_t at_a_time, const std::function<void(std::int64_t)>& body) {
+// Calls `start` for each of `count` processes, `at_a_time` of which are there at a time.
+void run_processes(std::int64_t count, std::int64_t at_a_time, const std::function<void(std::int64_t)>& start) {
   std::int64_t running = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     if (running == at_a_time) {
       wait_for_one();
       --running;
     }
-    start(i, body);
+    start(i);
     ++running;
   }
   while (running-- > 0) wait_for_one();
+}
+
+}  // namespace
+
+void fork_processes(std::int64_t count, std::int64_t at_a_time, const std::function<void(std::int64_t)>& body) {
+  run_processes(count, at_a_time, [&body](std::int64_t number) { fork_one(number, body); });
+}
+
+void spawn_processes(std::int64_t count, std::int64_t at_a_time, const std::string& program) {
+  run_processes(count, at_a_time, [&program](std::int64_t) { spawn_one(program); });
 }
 
 PlainRun run_plainly(const std::function<void()>& work) {

@@ -13,6 +13,8 @@ namespace cadre::bench {
 // Forks `count` processes, `at_a_time` of them at a time, and waits for all. Each runs `body` with its number and
 // exits. Throws Error if one does not exit by itself.
 void fork_processes(std::int64_t count, std::int64_t at_a_time, const std::function<void(std::int64_t)>& body);
+// Does the same with a program that is looked for in PATH, by posix_spawn().
+void spawn_processes(std::int64_t count, std::int64_t at_a_time, const std::string& program);
 
 struct PlainRun {
   double wall_s = 0;

@@ -25,6 +25,7 @@ WORKLOADS = [
     ("checkpoints --bytes 1000 --steps 1000 --keep 2", False, True),
     ("pbt --population 8 --slots 8 --steps 60 --step-ms 5 --interval 5 --bytes 1000000 --keep 4", False, True),
     ("slot-share --trials 4 --slots 2 --steps 200 --step-ms 16", True, True),
+    ("programs --trials 1000 --slots 2", False, True),
     ("restart --trials 4 --steps 60 --kills 5 --finished 0", True, True),
     ("restart --trials 4 --steps 60 --kills 1 --finished 20000,100000", False, False),
     ("memory --trials 16", True, True),

@@ -125,6 +125,11 @@ class SmokeTest(unittest.TestCase):
             self.assertGreater(line["growth"], 0)
         self.assertEqual(len(list(self.storage.glob("local_100_*"))), 5)
 
+    def test_programs(self):
+        [line] = self.lines("programs", "--trials", 5, "--slots", 2)
+        self.assert_counted(line, "programs", trials=5, terminated=5, errors=0, results=0)
+        self.assertAlmostEqual(line["beyond_ms"], line["wall_ms_per_trial"] - line["plain_ms_per_start"])
+
     def test_restart_repeats_nothing(self):
         killed, finished = self.lines("restart", "--trials", 3, "--steps", 9, "--kills", 2, "--finished", 40)
         self.assert_counted(killed, "restart", trials=3, terminated=3, errors=0, results=27, repeated_results=0)

@@ -15,6 +15,7 @@ void add_checkpoints(cli::Command& program);
 void add_pbt(cli::Command& program);
 void add_slot_share(cli::Command& program);
 void add_trials(cli::Command& program);
+void add_programs(cli::Command& program);
 void add_restart(cli::Command& program);
 void add_memory(cli::Command& program);
 void add_train(cli::Command& program);  // several
