@@ -3,15 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cadre/error.h"
@@ -24,10 +20,11 @@
 #include "cli/output.h"
 #include "cli/tune_file.h"
 #include "control/beginning.h"
-#include "engine/local/last_output.h"
 #include "store/run_directory.h"
 #include "tune/description.h"
+#include "tune/program/metric_watch.h"
 #include "tune/program/placeholders.h"
+#include "view/output.h"
 #include "worker/cluster.h"
 
 namespace cadre::cli {
@@ -35,7 +32,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto kTimeUntilWarned = std::chrono::minutes(1);
 constexpr std::size_t kMostChecked = 10;  // trials that --check shows
 
 struct Options {
@@ -52,67 +48,6 @@ struct Options {
   bool check = false;
   bool resume_errored = false;
   bool restart_errored = false;
-};
-
-// ---- The watch for a metric that never comes
-
-// Says on standard error after a minute that no trial has reported the experiment's metric, and what one printed.
-class MetricWatch final : public tune::Callback {
- public:
-  MetricWatch() : thread_([this] { watch(); }) {}
-  ~MetricWatch() override {
-    end();
-    thread_.join();
-  }
-
-  void setup(const tune::ExperimentInfo& experiment) override {
-    const std::lock_guard lock(mutex_);
-    directory_ = experiment.path;
-  }
-  void on_experiment_end(const tune::TrialList&) override { end(); }
-
- private:
-  void end() {
-    {
-      const std::lock_guard lock(mutex_);
-      is_over_ = true;
-    }
-    changed_.notify_all();
-  }
-
-  void watch() {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, kTimeUntilWarned, [this] { return is_over_; })) warn_if_silent();
-  }
-
-  void warn_if_silent() const {
-    try {
-      const tune::ResultGrid grid = tune::ResultGrid::from_directory(directory_);
-      const std::string& metric = grid.summary().metric;
-      const auto has_it = [&metric](const tune::Result& trial) { return trial.metrics.find(metric) != nullptr; };
-      if (metric.empty() || std::ranges::any_of(grid, has_it)) return;
-      std::string text =
-          fmt::format("cadre: after a minute no trial has reported \"{}\", the experiment's metric\n", shown(metric));
-      if (const auto first = grid.begin(); first != grid.end()) text += last_output(*first);
-      std::fputs(text.c_str(), stderr);
-    } catch (const Error&) {  // the experiment is only just being made
-    }
-  }
-
-  static std::string last_output(const tune::Result& trial) {
-    std::string text;
-    for (const char* name : {"stderr", "stdout"}) {
-      const std::string output = engine::local::last_output(trial.path / name, 0);
-      if (!output.empty()) text += fmt::format("the end of {} of trial {}:\n{}\n", name, trial.trial_id, output);
-    }
-    return text;
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_over_ = false;
-  fs::path directory_ = {};
-  std::thread thread_;
 };
 
 // ---- --check
@@ -158,13 +93,17 @@ void check(const TuneFile& file, const tune::Trainable& trainable) {
   page.write();
 }
 
+void warn(const std::string& message) { view::print_error("cadre: " + shown_lines(message) + "\n"); }
+
+std::shared_ptr<tune::Callback> metric_watch() { return std::make_shared<tune::MetricWatch>(warn); }
+
 // ---- The experiment
 
 tune::RestoreOptions restore_options(const Options& options) {
   return {.resume_errored = options.resume_errored,
           .restart_errored = options.restart_errored,
           .run_program = true,
-          .callbacks = {std::make_shared<MetricWatch>()}};
+          .callbacks = {metric_watch()}};
 }
 
 // Says in terms of the command line what the Tuner says in those of the API.
@@ -196,7 +135,7 @@ tune::Tuner make_tuner(const Options& options) {
   }
   TuneFile file = read_tune_file(options.file, options.changes, options.command);
   refuse_existing(file.options.run_config);
-  file.options.run_config.callbacks.push_back(std::make_shared<MetricWatch>());
+  file.options.run_config.callbacks.push_back(metric_watch());
   return {tune::with_resources(file.program, file.resources), file.options};
 }
 
@@ -248,6 +187,7 @@ void add_tune(Command& program, int argc, char** argv) {
   options->argv = argv;
   Command command = program.add_command("tune", "Tune any program");
   command.option("file", &options->file, "The experiment, in TOML").named("FILE");
+  if (const std::string message = tune::missing_metric(results); !message.empty()) warn(message);
   command.option("command", &options->command, "The program and its arguments, after --");
   command.option("--set", &options->changes, "An entry that replaces one of FILE").named("KEY=VALUE");
   command.flag("--check", &options->check, "Check FILE, and show the first trials");

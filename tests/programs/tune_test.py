@@ -248,6 +248,18 @@ class EndsTest(TuneTest):
                 self.assertIn(message, (self.directory() / "error.txt").read_text())
                 self.remove_experiment()
 
+    def test_a_metric_that_no_trial_has_reported_is_named_at_the_end(self):
+        self.write("tune.toml", "num_samples = 2\nstop = { training_iteration = 2 }" + SPACE)
+        process = self.start("tune.toml", "--", *self.python(with_reports("""
+            print("no losses today", flush=True)
+            while True:
+                report("ask", acc=1)
+        """)))
+        errors = process.communicate(timeout=60)[1].decode()
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertEqual(errors, "cadre: no trial has reported \"loss\", the experiment's metric\n"
+                                 "the end of stdout of trial 00000:\n  no losses today\n")
+
     def test_a_trial_may_end_without_a_report_where_there_is_no_metric(self):
         self.write("tune.toml", "num_samples = 20\nname = 'test'\nstorage_path = '.'")
         self.tune("tune.toml", "--", "true")

@@ -2,16 +2,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "cadre/tune.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
+#include "tune/program/metric_watch.h"
 
 namespace cadre::system_tests {
 namespace {
 
 using cadre::test_support::message_of;
 using cadre::test_support::TemporaryDirectory;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 tune::Program reports_its_argument() {
   return {
@@ -53,6 +58,37 @@ TEST(Program, IsExecutedByARestoreOnlyIfThatSaysSo) {
   other.command.back() = "elsewhere";
   EXPECT_THAT(message_of<InvalidArgument>([&] { tune::Tuner::restore(experiment, other, options).fit(); }),
               HasSubstr("program"));
+}
+
+// ---- A metric that never comes
+
+// Runs a script under a watch, and returns what that says. The script's argument is a file that is made then.
+std::vector<std::string> said_of(const std::string& script, tune::Seconds patience) {
+  const TemporaryDirectory folder;
+  const std::filesystem::path gate = folder.path() / "gate";
+  std::vector<std::string> said;
+  const auto say = [&](const std::string& message) {
+    said.push_back(message);
+    std::ofstream{gate};
+  };
+  tune::TunerOptions options{.param_space = {{"gate", gate.string()}},
+                             .tune_config = {.metric = tune::minimize("loss")},
+                             .run_config = {.name = "programs",
+                                            .storage_path = folder.path(),
+                                            .verbose = 0,
+                                            .callbacks = {std::make_shared<tune::MetricWatch>(say, patience)}}};
+  tune::Tuner(tune::Program{.command = {"sh", "-c", script, "{gate}"}}, options).fit();
+  return said;
+}
+
+TEST(MetricWatch, SaysWhenItsTimeHasPassedThatNoTrialHasReported) {
+  const std::string script = R"(while [ ! -e "$0" ]; do sleep 0.01; done; echo '{"loss": 1}' >&3)";
+  EXPECT_THAT(said_of(script, std::chrono::milliseconds(200)),
+              ElementsAre(HasSubstr("after 0.2s no trial has reported \"loss\", the experiment's metric")));
+}
+
+TEST(MetricWatch, SaysNothingOfAnExperimentThatEndsBefore) {
+  EXPECT_THAT(said_of("true", std::chrono::hours(1)), IsEmpty());
 }
 
 }  // namespace

@@ -8,11 +8,16 @@
 #include <string>
 #include <string_view>
 
+#include "base/directory.h"
+#include "base/file.h"
 #include "cadre/error.h"
+#include "support/temporary_directory.h"
 #include "tune/program/child.h"
 #include "tune/program/found_metrics.h"
+#include "tune/program/metric_watch.h"
 #include "tune/program/placeholders.h"
 #include "tune/program/report_line.h"
+#include "tune/results/result_rows.h"
 
 namespace cadre::tune {
 namespace {
@@ -110,6 +115,38 @@ TEST(Signals, AreFoundByTheirNames) {
   EXPECT_EQ(signal_of("SIGUSR1"), SIGUSR1);
   EXPECT_EQ(signal_of("TERM"), SIGTERM);
   EXPECT_EQ(signal_of("SIGNOTHING"), std::nullopt);
+}
+
+// ---- A metric that never comes
+
+Result trial_in(const std::filesystem::path& directory, std::vector<Metrics> results) {
+  Result trial;
+  trial.trial_id = directory.filename();
+  trial.path = directory;
+  if (!results.empty()) trial.metrics = results.back();
+  trial.rows = std::make_shared<const detail::ResultRows>(detail::ResultRows{.results = std::move(results)});
+  return trial;
+}
+
+TEST(MissingMetric, IsNamedWithTheLastLinesOfATrialThatPrintedSome) {
+  const test_support::TemporaryDirectory folder;
+  const Result quiet = trial_in(folder.path() / "00000", {});
+  const Result loud = trial_in(folder.path() / "00001", {Metrics{{"acc", 1}}});
+  base::make_directory(loud.path);
+  base::write_file(loud.path / "stdout", "epoch 1\nacc: 1\n");
+  base::write_file(loud.path / "stderr", "loss is NaN, left out\n");
+  EXPECT_EQ(missing_metric(ResultGrid("x", {quiet, loud}, minimize("loss"))),
+            "no trial has reported \"loss\", the experiment's metric\n"
+            "the end of stderr of trial 00001:\n  loss is NaN, left out\n"
+            "the end of stdout of trial 00001:\n  epoch 1\n  acc: 1");
+  EXPECT_THAT(missing_metric(ResultGrid("x", {quiet}, minimize("loss"))), HasSubstr("no trial has printed anything"));
+}
+
+TEST(MissingMetric, IsNoneIfAnyResultHasIt) {
+  const Result before = trial_in("00000", {Metrics{{"eval", {{"loss", 1}}}}, Metrics{{"acc", 1}}});
+  EXPECT_EQ(missing_metric(ResultGrid("x", {trial_in("00001", {}), before}, minimize("eval/loss"))), "");
+  EXPECT_EQ(missing_metric(ResultGrid("x", {before}, maximize("acc"))), "");
+  EXPECT_EQ(missing_metric(ResultGrid("x", {trial_in("00001", {})}, Objective{})), "");
 }
 
 }  // namespace
