@@ -33,6 +33,7 @@ Dict document_of(const tune::ExperimentSummary& summary, const tune::ResultGrid&
           {"path", place_text(grid.experiment_path())},
           {"trainable", summary.trainable},
           {"state", to_string(summary.state)},
+          {"is_paused", summary.is_paused},
           {"controller", summary.controller.empty() ? Value() : Value(summary.controller)},
           {"metric", summary.metric.empty() ? Value() : Value(summary.metric)},
           {"mode", summary.mode ? Value(control::to_string(*summary.mode)) : Value()},

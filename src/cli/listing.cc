@@ -74,7 +74,7 @@ Listed listed_as(std::string name, const TrainingRun& run) {
 Listed listed_as(std::string name, const tune::ResultGrid& grid) {
   Listed listed{.name = std::move(name),
                 .summary = grid.summary(),
-                .state = to_string(grid.summary().state),
+                .state = state_name(grid.summary()),
                 .trials = tune::console::counts_text(tune::console::status_counts(grid)),
                 .progress = progress_of(grid),
                 .trial_count = grid.size()};

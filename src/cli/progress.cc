@@ -101,6 +101,10 @@ Progress progress_of(const tune::ResultGrid& grid) {
   return progress;
 }
 
+std::string state_name(const tune::ExperimentSummary& summary) {
+  return summary.is_paused ? "paused" : to_string(summary.state);
+}
+
 std::string progress_text(const Progress& progress, tune::ExperimentState state) {
   if (state == tune::ExperimentState::finished) return {};
   std::string text = fmt::format("{} of {} {} {} ended", progress.ended, progress.trials,

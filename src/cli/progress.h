@@ -22,6 +22,9 @@ struct Progress {
 };
 Progress progress_of(const tune::ResultGrid& grid);
 
+// Returns "running", "paused", "finished" or "interrupted".
+std::string state_name(const tune::ExperimentSummary& summary);
+
 // Returns a text such as "37 %, 2 of 5 trials have ended; about 12 min 5 s left"; empty if the experiment has
 // finished.
 std::string progress_text(const Progress& progress, tune::ExperimentState state);

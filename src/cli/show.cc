@@ -61,9 +61,9 @@ Table table_of(const std::vector<const Result*>& trials, const std::vector<std::
 }
 
 std::string state_text(const tune::ExperimentSummary& summary) {
-  std::string text = to_string(summary.state);
+  std::string text = state_name(summary);
   if (summary.state == tune::ExperimentState::running && !summary.controller.empty())
-    text += (summary.is_paused ? ", and paused, by " : " by ") + shown(summary.controller);
+    text += " by " + shown(summary.controller);
   if (summary.state == tune::ExperimentState::interrupted) text += "; Tuner::restore continues it";
   if (!summary.stop_reason.empty()) text += "; all trials were stopped: " + shown(summary.stop_reason);
   return text;

@@ -112,13 +112,11 @@ void Controller::recover() {
 // ---- Events
 
 std::vector<Event> Controller::begin() {
-  const double before = running_time_.seconds();
-  running_time_.begin_session(engine_.wall_seconds());
   callbacks_.setup(info());
   return {ControllerStarted{.resources = engine_.resources(),
                             .errored = setting_.errored,
                             .lost_checkpoints = lost_checkpoints_,
-                            .running_time_s = before,
+                            .running_time_s = running_time_.seconds(),
                             .nodes = resources::node_list(engine_.nodes()),
                             .extension = setting_.extension}};
 }
@@ -152,12 +150,7 @@ void Controller::take_requests(std::vector<Event>& events) {
   for (const auto& [id, content] : requests_.take()) {
     try {
       Event event = tune::to_event(content, experiment_, setting_.options);
-      if (auto* resume = std::get_if<ResumeRequested>(&event)) {
-        const double now = engine_.wall_seconds();
-        const double paused = std::max(0.0, now - paused_at_);
-        events.emplace_back(TimeLost{paused});
-        resume->running_time_s = running_time_.seconds_at(now) - paused;
-      }
+      if (auto* resume = std::get_if<ResumeRequested>(&event)) resume->running_time_s = running_time_.seconds();
       events.push_back(std::move(event));
       unanswered_.push_back(id);
     } catch (const Error& error) {
@@ -192,11 +185,7 @@ bool Controller::receive(Event& event) {
   return repeated;
 }
 
-void Controller::handled(const Step& step) {
-  running_time_.advance_to(step.time);
-  if (const auto* lost = std::get_if<TimeLost>(&step.event)) running_time_.leave_out(lost->seconds);
-  if (std::holds_alternative<PauseRequested>(step.event)) paused_at_ = step.time;
-}
+void Controller::handled(const Step& step) { running_time_.handle(step.event, step.time); }
 
 void Controller::all_handled() {
   console_.changed();

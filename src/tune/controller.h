@@ -100,7 +100,6 @@ class Controller final : public control::Turns<Experiment> {
   control::Requests requests_;
   TimePoint next_requests_ = {};
   std::vector<std::string> unanswered_ = {};  // requests that are in the present turn
-  double paused_at_ = 0;                      // seconds since 1970; while the experiment is paused
   CallbackList callbacks_;
   std::optional<std::string> callback_states_ = {};  // to be written with the turn
   Snapshots snapshots_;

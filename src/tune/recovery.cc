@@ -75,9 +75,7 @@ std::int64_t EventFeeder::run(const store::ExperimentStore& store, std::int64_t 
 
 const Actions& EventFeeder::take(const Event& event, double time) {
   actions_.clear();
-  if (std::holds_alternative<ControllerStarted>(event)) subject_.running_time.begin_session(time);
-  subject_.running_time.advance_to(time);
-  if (const auto* lost = std::get_if<TimeLost>(&event)) subject_.running_time.leave_out(lost->seconds);
+  subject_.running_time.handle(event, time);
   if (concerns_nobody(event, subject_.experiment.trials().size())) return actions_;
   subject_.experiment.handle(event, actions_, recorded_ ? &*recorded_ : nullptr);
   snapshots_.add(event, actions_);

@@ -87,7 +87,7 @@ std::optional<Snapshots::Place> Snapshots::load(const Subject& subject, bool los
       throw StorageError("result files of trial " + std::to_string(trial) + " are not as they were written");
   }
   if (!subject.files.resume(saved.files)) throw StorageError("result files are not as they were written");
-  subject.running_time = RunningTime(saved.running_time);
+  subject.running_time = RunningTime(saved.running_time, experiment.paused());
   events_ = 0;
   changed_.forget();
   return Place{.event = snapshot->sequence, .deletions = std::move(saved.deletions)};

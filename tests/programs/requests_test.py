@@ -100,7 +100,8 @@ class RequestsTest(TuneTest):
         self.cadre("pause", "test")
         self.wait_until(lambda: not self.running(), "the processes have ended")
         self.assertIn("paused already", self.cadre("pause", "test", code=1))
-        self.assertIn(", and paused, by process", self.cadre("show", "test"))
+        self.assertIn("paused by process", self.cadre("show", "test"))
+        self.assertRegex(self.cadre("ls", "."), "test +paused")
         counts = [self.results(trial) for trial in range(2)]
         time.sleep(0.5)
         self.assertEqual([self.results(trial) for trial in range(2)], counts)
@@ -125,8 +126,15 @@ class RequestsTest(TuneTest):
         self.begin()
         self.cadre("pause", "test")
         self.wait_until(lambda: not self.running(), "the processes have ended")
+        before, begin = self.shown()["experiment"], time.monotonic()
+        self.assertEqual((before["state"], before["is_paused"]), ("running", True))
+        time.sleep(1)
+        pause = time.monotonic() - begin
         self.process.send_signal(signal.SIGINT)
         self.finish(code=130)
+        after = self.shown()["experiment"]
+        self.assertEqual((after["state"], after["is_paused"]), ("interrupted", False))
+        self.assertLess(after["running_seconds"], before["running_seconds"] + pause)
 
     def test_an_enqueued_config_is_a_trial_whatever_happens(self):
         self.begin()

@@ -112,6 +112,11 @@ TEST_F(StatusBlock, SummaryOfAPopulation) {
             "Current best trial: 00001 with score=0.75 and params={\"lr\": 0.2, \"act\": \"relu\"}\n");
 }
 
+TEST_F(StatusBlock, ASummarySaysThatTheExperimentIsPaused) {
+  EXPECT_THAT(summary(population_, {.wall_seconds = kNow, .running_seconds = 5, .is_paused = true}, ascii(120)),
+              HasSubstr("Total running time: 5.0s; paused until `cadre resume`\n"));
+}
+
 TEST_F(StatusBlock, TablesOfAPopulation) {
   EXPECT_EQ(tables(population_, ascii(120)),
             "+- Trials ------------------------------------------------------------------------+\n"

@@ -221,6 +221,7 @@ Moment Console::moment() {
   return {.wall_seconds = now,
           .running_seconds = running_time_.seconds_at(now),
           .sessions = running_time_.sessions(),
+          .is_paused = running_time_.is_paused(),
           .memory = memory_};
 }
 

@@ -127,6 +127,7 @@ view::Lines format_summary(const ExperimentView& view, const Overview& overview,
       fmt::format("Current time: {:%Y-%m-%d %H:%M:%S}. Total running time: {}",
                   fmt::localtime(static_cast<std::time_t>(moment.wall_seconds)), duration_text(moment.running_seconds));
   if (moment.sessions > 1) times += fmt::format(" in {} sessions", moment.sessions);
+  if (moment.is_paused) times += "; paused until `cadre resume`";
   texts.push_back(std::move(times));
   std::string resources = "Logical resources: " + base::printable(view.resource_usage, page.encoding);
   if (moment.memory) {

@@ -17,6 +17,7 @@ struct Moment {
   double wall_seconds = 0;     // seconds since 1970
   double running_seconds = 0;  // of the experiment, over all sessions
   std::int64_t sessions = 1;
+  bool is_paused = false;  // by the user
   std::optional<resources::MemoryUsage> memory = {};
 };
 

@@ -161,7 +161,7 @@ ResultGrid read_results(const fs::path& directory, ExperimentReader::Check check
   summary.running_seconds = histories.running_time().seconds_at(histories.last_time());
   summary.sessions = histories.running_time().sessions();
   summary.stop_reason = histories.stop_reason();
-  summary.is_paused = summary.state == ExperimentState::running && histories.is_paused();
+  summary.is_paused = summary.state == ExperimentState::running && histories.running_time().is_paused();
 
   const ResultMaker maker(reader, plain, histories, options, summary.state == ExperimentState::running,
                           std::move(copy));

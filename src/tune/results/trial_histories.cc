@@ -69,14 +69,10 @@ void TrialHistories::add(const store::EventRow& row) {
     running_time_.begin_session(row.time);
     for (Worker& worker : workers_) worker.runs = false;
   }
-  if (row.kind == control::event_kind<PauseRequested>()) {
-    is_paused_ = true;
-  } else if (row.kind == control::event_kind<ControllerStarted>() ||
-             row.kind == control::event_kind<ResumeRequested>() ||
-             row.kind == control::event_kind<ExperimentInterrupted>()) {
-    is_paused_ = false;
-  }
+  if (row.kind == control::event_kind<ResumeRequested>() || row.kind == control::event_kind<ExperimentInterrupted>())
+    running_time_.end_pause(row.time);
   advance_to(row.time);
+  if (row.kind == control::event_kind<PauseRequested>()) running_time_.begin_pause();
   if (row.kind == control::event_kind<TimeLost>())
     running_time_.leave_out(
         Config(base::parse_json(row.data, "an event of kind " + row.kind).dict()).get<double>("seconds"));

@@ -55,7 +55,6 @@ class TrialHistories {
   const RunningTime& running_time() const { return running_time_; }
   // Returns why a stopper has stopped all trials; empty: none has.
   const std::string& stop_reason() const { return stop_reason_; }
-  bool is_paused() const { return is_paused_; }
   double first_time() const { return first_time_; }
   double last_time() const { return last_time_; }
 
@@ -77,7 +76,6 @@ class TrialHistories {
   std::vector<CheckpointName> existing_;
   RunningTime running_time_;
   std::string stop_reason_ = {};
-  bool is_paused_ = false;
   double first_time_ = 0;
   double last_time_ = 0;
 };
