@@ -60,9 +60,14 @@ std::vector<Requests::Request> Requests::take() {
   if (!is_own_folder(folder_)) return taken;
   std::error_code none;
   std::vector<std::pair<fs::file_time_type, fs::path>> files;
+  const fs::file_time_type long_ago = fs::file_time_type::clock::now() - kAnswersStay;
   for (fs::directory_iterator entry(folder_, none), end; !none && entry != end; entry.increment(none)) {
     std::error_code gone;
-    if (entry->path().extension() == kRequestEnding) files.emplace_back(entry->last_write_time(gone), entry->path());
+    const fs::path& path = entry->path();
+    const fs::file_time_type written = entry->last_write_time(gone);
+    if (gone) continue;
+    if (path.extension() == kRequestEnding) files.emplace_back(written, path);
+    if (path.extension() == kAnswerEnding && written < long_ago) fs::remove(path, gone);
   }
   std::ranges::sort(files);
   for (const auto& [time, path] : files) {

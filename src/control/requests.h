@@ -3,7 +3,7 @@
 //
 // A request is a file `.requests/<id>.json`, {"request": ..., "until": seconds since 1970}, which the controller takes
 // away when it reads it, so that none is carried out twice. The answer, `.requests/<id>.answer`, has "error" if it was
-// refused. docs/formats.md describes both.
+// refused; who asked takes it away, or the controller after an hour. docs/formats.md describes both.
 #pragma once
 
 #include <chrono>
@@ -28,8 +28,10 @@ class Requests {
     std::string id = {};
     Dict content = {};
   };
+  static constexpr auto kAnswersStay = std::chrono::hours(1);
+
   // Takes the requests that have come, oldest first. Answers those that cannot be read or are too old; ignores those of
-  // other users. Does not throw.
+  // other users. Removes answers that nobody has fetched for an hour. Does not throw.
   std::vector<Request> take();
   // Answers a request; `error`: why it is refused, or empty. Does not throw: whoever asked may be gone.
   void answer(const std::string& id, const std::string& error);
