@@ -81,4 +81,13 @@ class Driver {
   Experiment experiment_;
 };
 
+inline const engine::Exit kClean{engine::Exit::Kind::code, 0, {}};
+
+// Ends the worker of a trial that was told to stop, or whose function returns.
+inline void unwind(Driver& driver, TrialIndex trial) {
+  const std::int64_t attempt = driver.trial(trial).attempt;
+  driver.feed(FunctionReturned{trial, attempt});
+  driver.feed(WorkerEnded{trial, attempt, kClean});
+}
+
 }  // namespace cadre::test_support

@@ -14,21 +14,15 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using test_support::Driver;
+using test_support::kClean;
 using test_support::message_of;
+using test_support::unwind;
 
 TunerOptions options_of(std::int64_t samples) {
   return {.param_space = {{"x", uniform(0, 1)}, {"kind", "a"}}, .tune_config = {.num_samples = samples}};
 }
 
 Metrics at(std::int64_t iteration) { return {{"training_iteration", iteration}}; }
-
-const engine::Exit kClean{engine::Exit::Kind::code, 0, {}};
-
-void unwind(Driver& driver, TrialIndex trial) {
-  const std::int64_t attempt = driver.trial(trial).attempt;
-  driver.feed(FunctionReturned{trial, attempt});
-  driver.feed(WorkerEnded{trial, attempt, kClean});
-}
 
 // ---- Stopping
 

@@ -48,6 +48,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 using test_support::Driver;
+using test_support::kClean;
 
 TunerOptions fifo(std::int64_t trials) { return {.param_space = {}, .tune_config = {.num_samples = trials}}; }
 
@@ -63,8 +64,6 @@ TunerOptions pbt(std::int64_t trials, bool synch = false) {
 }
 
 Metrics at(std::int64_t iteration, double score) { return {{"training_iteration", iteration}, {"score", score}}; }
-
-const engine::Exit kClean{engine::Exit::Kind::code, 0, {}};
 
 TEST(Experiment, TrialsBeyondTheSlotsWait) {
   Driver driver(fifo(3), 2);

@@ -16,6 +16,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using test_support::Driver;
+using test_support::kClean;
+using test_support::unwind;
 
 TunerOptions options_of(std::int64_t samples, Stop stop = {}) {
   return {.param_space = {{"x", uniform(0, 1)}},
@@ -26,15 +28,6 @@ TunerOptions options_of(std::int64_t samples, Stop stop = {}) {
 Stop until(double iteration) { return {{"training_iteration", at_least(iteration)}}; }
 
 Metrics at(std::int64_t iteration) { return {{"training_iteration", iteration}}; }
-
-const engine::Exit kClean{engine::Exit::Kind::code, 0, {}};
-
-// Ends the worker of a trial that was told to stop.
-void unwind(Driver& driver, TrialIndex trial) {
-  const std::int64_t attempt = driver.trial(trial).attempt;
-  driver.feed(FunctionReturned{trial, attempt});
-  driver.feed(WorkerEnded{trial, attempt, kClean});
-}
 
 std::vector<std::string> extend(Driver& driver, Extension extension, double cpus = 1) {
   return driver.feed(ControllerStarted{.resources = {.cpus = cpus}, .extension = std::move(extension)});
