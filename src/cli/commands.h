@@ -1,6 +1,6 @@
 // The sub-commands of the program `cadre`, each in a file of its own name (suggest and observe: study.cc; completion
-// and man: shell.cc). Each
-// function adds a command to the command line; commands report failure by throwing cadre::Error.
+// and man: shell.cc). Each function adds a command to the command line; commands report failure by throwing
+// cadre::Error.
 #pragma once
 
 #include "cli/command_line.h"
@@ -25,7 +25,6 @@ void add_run(Command& program);
 void add_requests(Command& program);
 void add_completion(Command& program);
 void add_man(Command& program);
-// `argc` and `argv` are those of main, for cadre::init.
-void add_tune(Command& program, int argc, char** argv);
+void add_tune(Command& program);
 
 }  // namespace cadre::cli

@@ -31,11 +31,8 @@ int run(int argc, char** argv) {
       "Exit code: 0; 1: something is not found or cannot be read; 2: wrong usage.");
   for (const auto add :
        {add_ls, add_show, add_logs, add_tail, add_nodes, add_best, add_importance, add_plot, add_report, add_dashboard,
-        add_replay, add_export, add_suggest, add_observe, add_run, add_requests})
+        add_replay, add_export, add_suggest, add_observe, add_run, add_requests, add_tune, add_completion, add_man})
     add(command);
-  add_tune(command, argc, argv);
-  add_completion(command);
-  add_man(command);
   return program.parse(argc, argv, kWrongUsage);
 }
 

@@ -35,8 +35,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostChecked = 10;  // trials that --check shows
 
 struct Options {
-  int argc = 0;
-  char** argv = nullptr;
   fs::path file = {};
   std::vector<std::string> command = {};
   std::vector<std::string> changes = {};
@@ -93,11 +91,11 @@ void check(const TuneFile& file, const tune::Trainable& trainable) {
   page.write();
 }
 
+// ---- The experiment
+
 void warn(const std::string& message) { view::print_error("cadre: " + shown_lines(message) + "\n"); }
 
 std::shared_ptr<tune::Callback> metric_watch() { return std::make_shared<tune::MetricWatch>(warn); }
-
-// ---- The experiment
 
 tune::RestoreOptions restore_options(const Options& options) {
   return {.resume_errored = options.resume_errored,
@@ -159,16 +157,28 @@ void check_usage(const Options& options) {
     throw InvalidArgument("--restore continues an experiment as it is; --extend EXPERIMENT --set KEY=VALUE changes it");
 }
 
-// Throws if trials have failed, so that the exit code says so.
-void run(Options& options) {
-  check_usage(options);
+// Does not return in an agent on a node, which may lack the file. Agents get the options that matter to them, so that
+// those of an experiment that was killed serve `cadre tune --restore`, too.
+void prepare(const Options& options) {
   if (!options.cluster.empty()) {
     const bool is_file = fs::exists(options.cluster);
     const std::string text = is_file ? fs::absolute(options.cluster).string() : options.cluster;
     ::setenv(worker::cluster_variable, text.c_str(), 1);
   }
-  // First of all, because in a worker, and in an agent on a node that may lack the file, it does not return.
-  init(options.argc, options.argv, {.num_cpus = amount(options.cpus), .num_gpus = amount(options.gpus)});
+  std::vector<std::string> words{"cadre", "tune"};
+  if (options.cpus >= 0) words.push_back(fmt::format("--cpus={}", options.cpus));
+  if (options.gpus >= 0) words.push_back(fmt::format("--gpus={}", options.gpus));
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  init(static_cast<int>(words.size()), arguments.data(),
+       {.num_cpus = amount(options.cpus), .num_gpus = amount(options.gpus)});
+}
+
+// Throws if trials have failed, so that the exit code says so.
+void run(const Options& options) {
+  prepare(options);
+  check_usage(options);
   if (options.check) {
     const TuneFile file = read_tune_file(options.file, options.changes, options.command);
     return check(file, tune::with_resources(file.program, file.resources));
@@ -177,17 +187,15 @@ void run(Options& options) {
   if (const std::size_t failed = results.num_errors(); failed > 0)
     throw Error(fmt::format("{} of {} trials failed: cadre show {}", failed, results.size(),
                             results.experiment_path().string()));
+  if (const std::string message = tune::missing_metric(results); !message.empty()) warn(message);
 }
 
 }  // namespace
 
-void add_tune(Command& program, int argc, char** argv) {
+void add_tune(Command& program) {
   const auto options = std::make_shared<Options>();
-  options->argc = argc;
-  options->argv = argv;
   Command command = program.add_command("tune", "Tune any program");
   command.option("file", &options->file, "The experiment, in TOML").named("FILE");
-  if (const std::string message = tune::missing_metric(results); !message.empty()) warn(message);
   command.option("command", &options->command, "The program and its arguments, after --");
   command.option("--set", &options->changes, "An entry that replaces one of FILE").named("KEY=VALUE");
   command.flag("--check", &options->check, "Check FILE, and show the first trials");

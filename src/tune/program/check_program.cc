@@ -67,7 +67,7 @@ void check_placeholders(std::string_view text, const std::string& option, const 
 bool depends_on_trial(std::string_view text) { return !placeholders_in(text).empty(); }
 
 void check_can_be_started(const std::string& name, Faults& faults) {
-  if (worker::awaits_nodes()) return;  // it must be there on the nodes
+  if (worker::has_cluster()) return;  // it must be there on the nodes, which are requested later
   if (base::can_be_started({name})) return;
   std::error_code error;
   const bool is_path = name.find('/') != name.npos;

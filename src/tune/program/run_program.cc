@@ -28,6 +28,7 @@
 #include "base/file.h"
 #include "base/file_descriptor.h"
 #include "base/json.h"
+#include "base/machine.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
 #include "cadre/tune/program.h"
@@ -54,6 +55,7 @@ constexpr std::size_t kMostAtATime = std::size_t{64} << 10;  // bytes that are r
 constexpr std::size_t kMostInALine = std::size_t{64} << 20;  // bytes of a report
 constexpr int kTimeBetweenLooks = 50;                        // milliseconds; for files, which nobody announces
 constexpr auto kTimeUntilHeld = std::chrono::seconds(1);
+constexpr std::string_view kOneMachine = "127.0.0.1";  // the address of a node without others
 
 // Stops a program that does not wait for answers, while its trial waits for longer than a second: it would compute
 // while others have its resources.
@@ -253,7 +255,14 @@ void ProgramRun::start() {
                    .output = programs_output.get(),
                    .report = programs_socket.get()};
   if (!program_.metrics_file.empty()) file_.emplace(variables_.metrics_file(), found_);
-  child_ = std::make_unique<Child>(start);
+  try {
+    child_ = std::make_unique<Child>(start);
+  } catch (const Error& error) {
+    if (session_.assignment().node_ip == kOneMachine) throw;
+    throw Error(
+        fmt::format("{}. That is on {}: a program and its directory must be there under the same path on each node",
+                    error.what(), base::host_name()));
+  }
 }
 
 // ---- Reading
