@@ -523,7 +523,9 @@ bool Experiment::stop_function_ends(const Trial& trial, const Metrics& metrics) 
 
 Decision Experiment::ask_scheduler(Trial& trial, const Metrics& metrics) {
   Decision decision = scheduler_->on_result(view_of(trial), metrics, *this);
-  trial.ended_by = decision.kind == Decision::Kind::stop ? EndedBy::early_stop : EndedBy::itself;
+  trial.ended_by = decision.kind == Decision::Kind::stop     ? EndedBy::early_stop
+                   : decision.kind == Decision::Kind::finish ? EndedBy::limit
+                                                             : EndedBy::itself;
   return decision;
 }
 

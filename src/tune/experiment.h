@@ -176,6 +176,7 @@ class Experiment final : private Population {
   void make_searcher();
   void make_scheduler();
   bool is_extended(const Trial& trial, const Extension& extension) const;
+  bool is_at_limit(const Trial& trial) const;
   void end_by_stop(Trial& trial);
 
   // Returns the trial of an event if the event comes from the trial's present worker; nullptr if that was replaced or

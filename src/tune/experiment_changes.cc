@@ -14,7 +14,7 @@ namespace cadre::tune {
 // ---- Extensions
 
 // Goes on with other options: makes anew what is made from them, and continues trials that only the former stop
-// criteria had ended.
+// criteria, or the former scheduler's limit, had ended.
 void Experiment::extend(const Extension& extension) {
   const std::int64_t samples = samples_made();
   tune::extend(options_, extension);
@@ -65,12 +65,31 @@ void Experiment::restore_options(const State& saved) {
   stoppers_ = new_stoppers(options_);
 }
 
-// Returns true if the trial ended only because of stop criteria that the extension replaces.
+// Returns true if the trial ended only because of stop criteria, or a limit of its scheduler, that the extension
+// replaces.
 bool Experiment::is_extended(const Trial& trial, const Extension& extension) const {
-  if (trial.status != TrialStatus::terminated || trial.ended_by == EndedBy::itself) return false;
-  if (trial.ended_by == EndedBy::its_stop && !extension.stop) return false;
-  if (!extension.stop && !extension.time_budget) return false;
-  return !reaches(trial.last_result, options_.run_config.stop.thresholds);
+  if (trial.status != TrialStatus::terminated) return false;
+  const auto is_replaced = [&] {
+    switch (trial.ended_by) {
+      case EndedBy::its_stop:
+        return extension.stop.has_value();
+      case EndedBy::all_stop:
+        return extension.stop || extension.time_budget;
+      case EndedBy::limit:
+        return extension.scheduler && state_.phase == Phase::running;
+      case EndedBy::itself:
+      case EndedBy::early_stop:
+        return false;
+    }
+    return false;
+  };
+  return is_replaced() && !reaches(trial.last_result, options_.run_config.stop.thresholds) && !is_at_limit(trial);
+}
+
+// Returns true if the scheduler would finish the trial with its last result.
+bool Experiment::is_at_limit(const Trial& trial) const {
+  const auto limit = options_.tune_config.scheduler.held().traits().limit;
+  return limit && trial.last_result.number(limit->first).value_or(0) >= limit->second;
 }
 
 // Makes a searcher that is told of all trials, as when an experiment is restored.

@@ -64,6 +64,7 @@ enum class EndedBy {
   itself,      // its function returned, it reported `done`, or it failed
   its_stop,    // a stop criterion of its own
   all_stop,    // all trials were stopped: the time was used up, or a stopper or the user said so
+  limit,       // its scheduler's limit, such as max_t
   early_stop,  // its scheduler has stopped it early, or the user
 };
 

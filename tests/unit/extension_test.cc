@@ -92,6 +92,66 @@ TEST(Extension, ATrialThatItsSchedulerStoppedStaysAtItsEnd) {
   EXPECT_THAT(extend(driver, {.stop = until(6)}), ElementsAre("extend 0", "launch 0"));
 }
 
+// ---- A scheduler's limit
+
+ASHAScheduler asha_until(double max_t) {
+  return {.metric = "score", .mode = Mode::max, .max_t = max_t, .grace_period = 1, .reduction_factor = 2};
+}
+
+Metrics scored(std::int64_t iteration, double score) { return {{"training_iteration", iteration}, {"score", score}}; }
+
+// Reports until the trial's last decision is one about its end. Returns the number of its last result.
+std::int64_t run_to_end(Driver& driver, TrialIndex trial, double score) {
+  while (!driver.trial(trial).ended()) driver.report(trial, scored(driver.trial(trial).step + 1, score), ".reporting");
+  const std::int64_t last = driver.trial(trial).step;
+  unwind(driver, trial);
+  return last;
+}
+
+TEST(Extension, TrialsThatCameToTheSchedulersLimitGoOnUnderAnother) {
+  TunerOptions options = options_of(3);
+  options.tune_config.scheduler = asha_until(4);
+  Driver driver(options, 3);
+  EXPECT_EQ(run_to_end(driver, 0, 1), 4);
+  EXPECT_EQ(run_to_end(driver, 1, 1), 4);
+  EXPECT_EQ(run_to_end(driver, 2, 0.5), 1);  // it is bad
+  ASSERT_TRUE(driver.finished());
+  EXPECT_THAT(extend(driver, {.scheduler = asha_until(8)}, 3),
+              ElementsAre("extend 0", "extend 1", "launch 0", "launch 1"));
+  EXPECT_EQ(driver.all<Launch>().at(0)->step, 4);
+  for (const TrialIndex trial : {0, 1}) {
+    EXPECT_EQ(run_to_end(driver, trial, 1), 8);
+    EXPECT_EQ(driver.trial(trial).status, TrialStatus::terminated);
+  }
+  EXPECT_EQ(driver.trial(2).status, TrialStatus::stopped);
+
+  options.tune_config.scheduler = asha_until(8);  // from the beginning
+  Driver whole(options, 3);
+  for (const TrialIndex trial : {0, 1}) EXPECT_EQ(run_to_end(whole, trial, 1), 8);
+  EXPECT_EQ(run_to_end(whole, 2, 0.5), 1);
+}
+
+TEST(Extension, ATrialBeyondTheNewLimitStaysAtItsEnd) {
+  TunerOptions options = options_of(1);
+  options.tune_config.scheduler = asha_until(4);
+  Driver driver(options, 1);
+  run_to_end(driver, 0, 1);
+  EXPECT_THAT(extend(driver, {.scheduler = asha_until(3)}), IsEmpty());
+  EXPECT_THAT(extend(driver, {.stop = until(9)}), IsEmpty());  // the scheduler's limit stays
+  EXPECT_THAT(extend(driver, {.stop = until(4), .scheduler = asha_until(9)}), IsEmpty());
+  EXPECT_THAT(extend(driver, {.stop = Stop(), .scheduler = FIFO()}), ElementsAre("extend 0", "launch 0"));
+}
+
+TEST(Extension, ATrialThatReachesStopAndLimitAtOnceGoesOnWhenBothAreFurther) {
+  TunerOptions options = options_of(1, until(4));
+  options.tune_config.scheduler = asha_until(4);
+  Driver driver(options, 1);
+  run_to_end(driver, 0, 1);
+  EXPECT_THAT(extend(driver, {.stop = until(8)}), IsEmpty());
+  EXPECT_THAT(extend(driver, {.scheduler = asha_until(8)}), IsEmpty());
+  EXPECT_THAT(extend(driver, {.stop = until(9)}), ElementsAre("extend 0", "launch 0"));
+}
+
 TEST(Extension, TrialsGoOnWhenTheBudgetIsLonger) {
   TunerOptions options = options_of(4, until(9));
   options.tune_config.time_budget = Seconds(10);

@@ -42,7 +42,8 @@ struct Extension {
   /// their last results, if their configs are of the space.
   std::optional<AnySearcher> searcher = {};
   /// TuneConfig::scheduler. It begins with the results that come from here on; trials that the former one had paused
-  /// are its to choose from.
+  /// are its to choose from. Trials that had come to the former one's limit, such as max_t, go on, unless their last
+  /// result reaches that of this one; those that it had stopped early do not.
   std::optional<AnyScheduler> scheduler = {};
 
   /// Returns true if a member is not empty.

@@ -192,6 +192,9 @@ class Scheduler {
     bool logs_exploits = false;             ///< writes pbt_global.txt and pbt_policy_<trial id>.txt
     std::vector<std::string> mutated = {};  ///< paths of config keys that change, which tables show
     std::vector<std::string> metrics = {};  ///< names or paths that it reads: a warning says if results lack one
+    /// It finishes trials whose result has at least this value of a metric, as {"training_iteration", 81}; empty: there
+    /// is no such limit.
+    std::optional<std::pair<std::string, double>> limit = {};
   };
 
   virtual ~Scheduler() = default;
@@ -251,5 +254,14 @@ struct SchedulerSetting {
 /// An experiment is restored by the name of T, so the program must contain a use of T as a scheduler; `cadre show`
 /// shows the options of any.
 using AnyScheduler = OptionsOf<Scheduler, SchedulerSetting>;
+
+namespace detail {
+// Returns the limit of a scheduler that has a max_t.
+template <class Options>
+std::optional<std::pair<std::string, double>> limit_of(const Options& options) {
+  if (!options.stop_last_trials) return {};
+  return std::pair(options.time_attr, static_cast<double>(options.max_t));
+}
+}  // namespace detail
 
 }  // namespace cadre::tune

@@ -44,7 +44,9 @@ struct ASHAScheduler {
   std::unique_ptr<Scheduler> make(const SchedulerSetting& setting) const;  ///< returns the scheduler
   void check(const TunerOptions& options, Faults& faults) const;           ///< finds what is wrong
   /// Returns whether trials wait, and what it reads.
-  Scheduler::Traits traits() const { return {.pauses = promote, .metrics = {time_attr, metric.name}}; }
+  Scheduler::Traits traits() const {
+    return {.pauses = promote, .metrics = {time_attr, metric.name}, .limit = detail::limit_of(*this)};
+  }
 };
 /// Ray Tune's other name of it.
 using AsyncHyperBandScheduler = ASHAScheduler;

@@ -42,7 +42,9 @@ struct HyperBandScheduler {
   std::unique_ptr<Scheduler> make(const SchedulerSetting& setting) const;  ///< returns the scheduler
   void check(const TunerOptions& options, Faults& faults) const;           ///< finds what is wrong
   /// Returns that trials wait, and what it reads.
-  Scheduler::Traits traits() const { return {.pauses = true, .metrics = {time_attr, metric.name}}; }
+  Scheduler::Traits traits() const {
+    return {.pauses = true, .metrics = {time_attr, metric.name}, .limit = detail::limit_of(*this)};
+  }
 };
 /// Ray Tune's name of the scheduler to use with BOHB.
 using HyperBandForBOHB = HyperBandScheduler;
