@@ -8,13 +8,15 @@
 
 #include "base/percent_encoding.h"
 #include "dashboard/access.h"
+#include "report/page.h"
 
 namespace cadre::dashboard {
 namespace {
 
 constexpr char kHtml[] = "text/html; charset=utf-8";
-constexpr char kListPage[] = "dashboard.html";
-constexpr char kExperimentPage[] = "experiment.html";
+constexpr char kTitle[] = "cadre dashboard";
+constexpr std::string_view kListPage = "list";
+constexpr std::string_view kExperimentPage = "experiment";
 
 // The headers of every response. Pages load scripts, styles and streams of this server, and nothing else; no other page
 // may embed them.
@@ -148,20 +150,19 @@ http::Response Site::page(std::string_view path, std::string_view query) {
     made.headers.emplace_back("Location", "/" + token_ + "/");
     return made;
   }
-  std::string_view name = path.substr(1);
+  const std::string_view name = path.substr(1);
   const bool is_experiment = name == "experiment";
   const std::string id = is_experiment ? parameter(query, "id") : "";
   if (is_experiment && (id.empty() || !board_.document(id)))
     return message(404, "No such experiment",
                    "<p>It has been removed, or was not found yet. <a href=\"./\">The list of experiments</a></p>");
-  const char* type = kHtml;
   if (name.empty() || is_experiment) {
-    name = is_experiment ? kExperimentPage : kListPage;
-  } else if (!ends_with_one_of(name, {".js", ".css"})) {
-    return message(404, "No such page", "<p><a href=\"./\">The list of experiments</a></p>");
-  } else {
-    type = name.ends_with(".js") ? "text/javascript; charset=utf-8" : "text/css; charset=utf-8";
+    const std::string_view page = is_experiment ? kExperimentPage : kListPage;
+    return response(200, kHtml, report::served_page({&page, 1}, kTitle, files_));
   }
+  if (!ends_with_one_of(name, {".js", ".css"}))
+    return message(404, "No such page", "<p><a href=\"./\">The list of experiments</a></p>");
+  const char* type = name.ends_with(".js") ? "text/javascript; charset=utf-8" : "text/css; charset=utf-8";
   const auto found = std::ranges::find(files_, name, &report::PageFile::path);
   if (found == files_.end()) return message(404, "No such file", "<p>The dashboard has no file of this name.</p>");
   return response(200, type, std::string(found->text));

@@ -1,6 +1,7 @@
 #include "report/page.h"
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 
 #include "base/utf8.h"
@@ -16,6 +17,9 @@ constexpr std::string_view kScript = "<script src=\"";
 constexpr std::string_view kLicence = "<!-- licence ";
 constexpr std::string_view kDocuments = "<!-- documents -->";
 constexpr std::string_view kTitle = "<!-- title -->";
+constexpr std::string_view kFor = " <!-- for ";  // the pages that have a line, at its end
+constexpr std::string_view kEnd = " -->";
+constexpr std::string_view kReport = "report";
 
 std::string_view text_of(std::span<const PageFile> files, std::string_view path) {
   const auto found = std::ranges::find(files, path, &PageFile::path);
@@ -48,6 +52,43 @@ void append_documents(std::string& page, const std::vector<Value>& documents) {
     page += "<script type=\"application/json\" class=\"document\">" + to_script_json(document) + "</script>\n";
 }
 
+bool is_among(std::string_view list, std::span<const std::string_view> names) {
+  while (!list.empty()) {
+    const std::string_view one = list.substr(0, list.find(' '));
+    if (std::ranges::find(names, one) != names.end()) return true;
+    list.remove_prefix(std::min(one.size() + 1, list.size()));
+  }
+  return false;
+}
+
+// Calls `use` with each line of index.html that the pages of these names have.
+void each_line(std::span<const std::string_view> names, std::span<const PageFile> files,
+               const std::function<void(std::string_view)>& use) {
+  std::string_view rest = text_of(files, "index.html");
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size() - 1);
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end + 1);
+    if (const std::size_t at = line.find(kFor); at != std::string_view::npos) {
+      const std::string_view list = line.substr(at + kFor.size());
+      if (!is_among(list.substr(0, list.find(kEnd)), names)) continue;
+      line = line.substr(0, at);
+    }
+    use(line);
+  }
+}
+
+// Appends a line with the title in its place.
+void append_text(std::string& page, std::string_view line, const std::string& title) {
+  const std::size_t at = line.find(kTitle);
+  page += line.substr(0, at);
+  if (at != std::string_view::npos) {
+    page += escaped(title);
+    page += line.substr(at + kTitle.size());
+  }
+  page += '\n';
+}
+
 void append_line(std::string& page, std::string_view line, const std::vector<Value>& documents,
                  const std::string& title, std::span<const PageFile> files) {
   const auto element = [&](const char* begin, std::string_view path, const char* end) {
@@ -59,18 +100,12 @@ void append_line(std::string& page, std::string_view line, const std::vector<Val
     element("<style>\n", style, "</style>\n");
   } else if (const std::string_view script = named(line, kScript, "\""); !script.empty()) {
     element("<script>\n", script, "</script>\n");
-  } else if (const std::string_view licence = named(line, kLicence, " -->"); !licence.empty()) {
+  } else if (const std::string_view licence = named(line, kLicence, kEnd); !licence.empty()) {
     element("<!--\n", licence, "-->\n");
   } else if (line == kDocuments) {
     append_documents(page, documents);
-  } else if (const std::size_t at = line.find(kTitle); at != std::string_view::npos) {
-    page += line.substr(0, at);
-    page += escaped(title);
-    page += line.substr(at + kTitle.size());
-    page += '\n';
   } else {
-    page += line;
-    page += '\n';
+    append_text(page, line, title);
   }
 }
 
@@ -78,12 +113,14 @@ void append_line(std::string& page, std::string_view line, const std::vector<Val
 
 std::string page_of(const std::vector<Value>& documents, const std::string& title, std::span<const PageFile> files) {
   std::string page;
-  std::string_view rest = text_of(files, "index.html");
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size() - 1);
-    append_line(page, rest.substr(0, end), documents, title, files);
-    rest.remove_prefix(end + 1);
-  }
+  each_line({&kReport, 1}, files, [&](std::string_view line) { append_line(page, line, documents, title, files); });
+  return page;
+}
+
+std::string served_page(std::span<const std::string_view> names, const std::string& title,
+                        std::span<const PageFile> files) {
+  std::string page;
+  each_line(names, files, [&](std::string_view line) { append_text(page, line, title); });
   return page;
 }
 

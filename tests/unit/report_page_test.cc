@@ -87,7 +87,8 @@ TEST(Cell, PointsOfCurvesAreShort) {
 constexpr std::array kFiles = {
     PageFile{"index.html",
              "<title><!-- title --></title>\n<!-- licence LICENSE -->\n  <link rel=\"stylesheet\" href=\"a.css\">\n"
-             "<!-- documents -->\n<script src=\"a.js\"></script>\n<p>end</p>\n"},
+             "<!-- documents --> <!-- for report -->\n<script src=\"a.js\"></script>\n"
+             "<script src=\"b.js\"></script> <!-- for list other -->\n<p>end</p>\n"},
     PageFile{"a.css", "p {}\n"}, PageFile{"a.js", "start();\n"}, PageFile{"LICENSE", "free\n"}};
 
 TEST(ReportPage, HasEveryFileInItsPlace) {
@@ -96,6 +97,13 @@ TEST(ReportPage, HasEveryFileInItsPlace) {
             "<script type=\"application/json\" class=\"document\">1</script>\n"
             "<script type=\"application/json\" class=\"document\">\"two\"</script>\n"
             "<script>\nstart();\n</script>\n<p>end</p>\n");
+}
+
+TEST(ReportPage, OfADashboardNamesItsFiles) {
+  constexpr std::string_view kNames[] = {"other"};
+  EXPECT_EQ(served_page(kNames, "a & b", kFiles),
+            "<title>a &amp; b</title>\n<!-- licence LICENSE -->\n  <link rel=\"stylesheet\" href=\"a.css\">\n"
+            "<script src=\"a.js\"></script>\n<script src=\"b.js\"></script>\n<p>end</p>\n");
 }
 
 TEST(ReportPage, NamesAFileThatIsMissing) {
