@@ -20,9 +20,11 @@
 #include "base/temporary_folder.h"
 #include "cadre/error.h"
 #include "cli/commands.h"
+#include "cli/dashboard_controls.h"
 #include "cli/dashboard_experiments.h"
 #include "cli/output.h"
 #include "dashboard/board.h"
+#include "dashboard/control_queue.h"
 #include "dashboard/reader.h"
 #include "dashboard/site.h"
 #include "dashboard/token.h"
@@ -45,6 +47,7 @@ struct Options {
   std::string address = "127.0.0.1";
   fs::path token_file = {};
   double interval = 1;
+  bool allow_control = false;
   bool open = false;
 };
 
@@ -112,26 +115,26 @@ class OpenedPage {
   base::TemporaryFolder folder_;
 };
 
-// Reads in a thread of its own.
-class ReadingThread {
+// Works in a thread of its own. `stop` has `work` return.
+class BackgroundThread {
  public:
-  ReadingThread(dashboard::Board& board, dashboard::Reader& reader) : board_(board) {
-    thread_ = thread_without_signals([this, &reader] {
-      reader.run();
+  BackgroundThread(std::function<void()> work, std::function<void()> stop) : stop_(std::move(stop)) {
+    thread_ = thread_without_signals([this, work = std::move(work)] {
+      work();
       ended_.set_value();
     });
   }
-  ReadingThread(const ReadingThread&) = delete;
-  ReadingThread& operator=(const ReadingThread&) = delete;
+  BackgroundThread(const BackgroundThread&) = delete;
+  BackgroundThread& operator=(const BackgroundThread&) = delete;
   // A large store, or a storage that does not answer, is not waited for.
-  ~ReadingThread() {
-    board_.stop();
+  ~BackgroundThread() {
+    stop_();
     if (has_ended_.wait_for(kLongestEnd) != std::future_status::ready) ::_exit(0);
     thread_.join();
   }
 
  private:
-  dashboard::Board& board_;
+  std::function<void()> stop_;
   std::promise<void> ended_ = {};
   std::future<void> has_ended_ = ended_.get_future();
   std::thread thread_ = {};
@@ -148,7 +151,9 @@ void run(Options& options) {
   DashboardExperiments experiments(options.places);
   http::Server* server_of_board = nullptr;
   dashboard::Board board(dashboard::random_token().substr(0, 8), [&] { server_of_board->wake(); });
-  dashboard::Site site(token, board);
+  DashboardControls controls;
+  dashboard::ControlQueue requests(controls, [&] { server_of_board->wake(); });
+  dashboard::Site site(token, board, options.allow_control ? &requests : nullptr);
   http::Server server({.address = options.address, .port = static_cast<std::uint16_t>(options.port)},
                       [&](const http::Request& request) { return site.handle(request); });
   server_of_board = &server;
@@ -159,10 +164,13 @@ void run(Options& options) {
   fmt::print("{}\n", address);
   std::fflush(stdout);
   fmt::print(stderr,
-             "cadre: the dashboard is at this address until Ctrl-C. Whoever knows it on this machine sees it\n");
+             "cadre: the dashboard is at this address until Ctrl-C. Whoever knows it on this machine sees it{}\n",
+             options.allow_control ? ", and can stop, pause and enqueue" : "");
   std::optional<OpenedPage> opened;
   if (options.open) opened.emplace(address);
-  const ReadingThread thread(board, reader);
+  const BackgroundThread reading([&] { reader.run(); }, [&] { board.stop(); });
+  std::optional<BackgroundThread> controlling;
+  if (options.allow_control) controlling.emplace([&] { requests.run(); }, [&] { requests.stop(); });
   server.run();
 }
 
@@ -180,11 +188,15 @@ void add_dashboard(Command& program) {
   command.option("--interval", &options->interval, "Seconds between two looks at the files")
       .in_range(0.1, 3600)
       .show_default();
+  command.flag("--allow-control", &options->allow_control,
+               "Pages can stop, pause, resume and enqueue what\n"
+               "runs in directories, as cadre stop and others do");
   command.flag("--open", &options->open, "Open the page in a browser");
   command.footer(
       "Prints the address, which only this machine can reach, and serves until\n"
-      "Ctrl-C. It reads as `cadre show` does, and changes nothing. From another\n"
-      "machine: ssh -L 8000:127.0.0.1:PORT MACHINE, and the address with port 8000.");
+      "Ctrl-C. It reads as `cadre show` does, and changes nothing without\n"
+      "--allow-control. From another machine: ssh -L 8000:127.0.0.1:PORT MACHINE, and\n"
+      "the address with port 8000.");
   command.on_call([options] { run(*options); });
 }
 

@@ -73,6 +73,7 @@ Dict entry_of(const Listed& listed) {
     }
   }
   const auto or_null = [](const auto& optional) { return optional ? Value(*optional) : Value(); };
+  entry.emplace_back("paused", listed.summary.is_paused);
   entry.emplace_back("progress", Dict{{"trials", listed.progress.trials},
                                       {"ended", listed.progress.ended},
                                       {"done", or_null(listed.progress.done)},

@@ -11,9 +11,11 @@
 #include "cli/commands.h"
 #include "cli/find.h"
 #include "cli/output.h"
+#include "cli/requests.h"
 #include "cli/toml.h"
 #include "control/beginning.h"
 #include "control/requests.h"
+#include "publish/place.h"
 #include "store/run_directory.h"
 #include "tune/experiment_directory.h"
 #include "tune/requests.h"
@@ -28,19 +30,16 @@ struct Options {
   std::vector<std::string> values = {};
 };
 
-fs::path running_experiment(const std::string& name) {
-  const Found found = find_directory(name);
-  if (found.copy)
-    throw InvalidArgument(
-        fmt::format("{} is a published copy: ask in the directory, on the machine, where its controller runs", name));
-  if (control::kind_in(found.directory) == store::training_run_tenant.kind)
-    throw InvalidArgument(found.directory.string() +
-                          " is a training run: Ctrl-C ends it, and when it is started again it goes on");
-  return found.directory;
+void say(const std::string& text) {
+  Page page;
+  page.line(shown(text));
+  page.write();
 }
 
-void ask(const std::string& experiment, const Dict& request) {
-  control::ask_controller(running_experiment(experiment), request);
+// Makes a request and says what follows from it.
+void ask(const std::string& experiment, const Dict& request, const std::string& advice = "") {
+  control::ask_controller(controlled_directory(experiment), request);
+  say(consequence_of(request) + advice);
 }
 
 // "3" is trial 00003.
@@ -49,32 +48,16 @@ std::string trial_id(const std::string& name) {
   return is_number ? tune::trial_id(static_cast<tune::TrialIndex>(std::stoul(name))) : name;
 }
 
-void say(const std::string& text) {
-  Page page;
-  page.line(shown(text));
-  page.write();
-}
-
 void stop(const Options& options) {
-  if (options.trials.empty()) {
-    ask(options.experiment, tune::stop_request());
-    return say("all trials stop at their next report");
-  }
-  for (const std::string& trial : options.trials) {
-    ask(options.experiment, tune::stop_request(trial_id(trial)));
-    say("trial " + trial_id(trial) + " stops at its next report");
-  }
+  if (options.trials.empty()) return ask(options.experiment, tune::stop_request());
+  for (const std::string& trial : options.trials) ask(options.experiment, tune::stop_request(trial_id(trial)));
 }
 
 void pause(const Options& options) {
-  ask(options.experiment, tune::pause_request());
-  say("trials stop at their next report; to go on: cadre resume " + options.experiment);
+  ask(options.experiment, tune::pause_request(), "; to go on: cadre resume " + options.experiment);
 }
 
-void resume(const Options& options) {
-  ask(options.experiment, tune::resume_request());
-  say("the experiment goes on");
-}
+void resume(const Options& options) { ask(options.experiment, tune::resume_request()); }
 
 void enqueue(const Options& options) {
   TomlDocument document("", "enqueue");
@@ -84,10 +67,46 @@ void enqueue(const Options& options) {
     document.change(value);
   }
   ask(options.experiment, tune::enqueue_request(Config(document.entries())));
-  say("the next trial has these values");
 }
 
 }  // namespace
+
+fs::path controlled_directory(const std::string& name) {
+  if (publish::published_at(name))
+    throw InvalidArgument(
+        fmt::format("{} is a published copy: ask in the directory, on the machine, where its controller runs", name));
+  const fs::path directory = find_directory(name).directory;
+  if (control::kind_in(directory) == store::training_run_tenant.kind)
+    throw InvalidArgument(directory.string() +
+                          " is a training run: Ctrl-C ends it, and when it is started again it goes on");
+  return directory;
+}
+
+Dict checked_request(const Dict& content) {
+  const Config given(content);
+  const auto is = [&](const char* name) { return given.contains("do") && given.at("do") == Value(name); };
+  Dict request;
+  if (is("stop"))
+    request = given.contains("trial") ? tune::stop_request(given.get<std::string>("trial")) : tune::stop_request();
+  if (is("pause")) request = tune::pause_request();
+  if (is("resume")) request = tune::resume_request();
+  if (is("enqueue")) request = tune::enqueue_request(Config(given.get<Dict>("values")));
+  if (request.size() != content.size() || content.empty())
+    throw InvalidArgument(to_json(content) +
+                          " is no request: write {\"do\": \"stop\"}, with a \"trial\" or without, {\"do\": \"pause\"}, "
+                          "{\"do\": \"resume\"} or {\"do\": \"enqueue\", \"values\": {...}}");
+  return request;
+}
+
+std::string consequence_of(const Dict& request) {
+  const Config content(request);
+  const auto what = content.get<std::string>("do");
+  if (what == "stop" && content.contains("trial"))
+    return fmt::format("trial {} stops at its next report", content.get<std::string>("trial"));
+  if (what == "stop") return "all trials stop at their next report";
+  if (what == "pause") return "trials stop at their next report";
+  return what == "resume" ? "the experiment goes on" : "the next trial has these values";
+}
 
 void add_requests(Command& program) {
   const auto options = std::make_shared<Options>();

@@ -23,7 +23,6 @@ namespace {
 constexpr const char* kRequestEnding = ".json";
 constexpr const char* kAnswerEnding = ".answer";
 constexpr std::size_t kMostBytes = 1 << 20;
-constexpr auto kAnswerPeriod = std::chrono::milliseconds(20);
 
 double unix_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -97,32 +96,48 @@ void Requests::answer(const std::string& id, const std::string& error) {
   }
 }
 
-void ask_controller(const fs::path& directory, const Dict& content, std::chrono::milliseconds patience) {
-  const auto runs = [&] { return store::ExperimentLock::holder(directory).has_value(); };
-  if (!runs())
-    throw NotFound(fmt::format("nothing runs in {}: only what runs can be asked for something", directory.string()));
-  const fs::path folder = directory / Requests::kFolder;
-  make_folder(directory, folder);
+PendingRequest::PendingRequest(fs::path directory, const Dict& content, std::chrono::milliseconds patience)
+    : directory_(std::move(directory)) {
+  if (!is_running())
+    throw NotFound(fmt::format("nothing runs in {}: only what runs can be asked for something", directory_.string()));
+  const fs::path folder = directory_ / Requests::kFolder;
+  make_folder(directory_, folder);
   const std::string id = fmt::format("{}_{:08x}", ::getpid(), std::random_device()());
-  const fs::path request = folder / (id + kRequestEnding);
-  const fs::path answer = folder / (id + kAnswerEnding);
-  const double until = unix_time() + std::chrono::duration<double>(patience).count();
-  base::replace_file(request, to_json(Dict{{"request", content}, {"until", until}}));
+  request_ = folder / (id + kRequestEnding);
+  answer_ = folder / (id + kAnswerEnding);
+  until_ = unix_time() + std::chrono::duration<double>(patience).count();
+  base::replace_file(request_, to_json(Dict{{"request", content}, {"until", until_}}));
+}
+
+PendingRequest::~PendingRequest() {
+  std::error_code taken;
+  fs::remove(request_, taken);
+}
+
+bool PendingRequest::is_running() const { return store::ExperimentLock::holder(directory_).has_value(); }
+
+bool PendingRequest::is_answered() {
   std::error_code missing;
-  while (!fs::exists(answer, missing)) {
-    const bool is_late = unix_time() > until;
-    if (is_late || !runs()) {
-      if (fs::exists(answer, missing)) break;
-      const bool was_taken = !fs::remove(request, missing);
-      throw StorageError(fmt::format(
-          "{} in {}, and has not answered; {}", is_late ? "the controller is busy" : "the controller has ended",
-          directory.string(), was_taken ? "it may have done what was asked: cadre show tells" : "nothing was changed"));
+  if (!fs::exists(answer_, missing)) {
+    const bool is_late = unix_time() > until_;
+    if (!is_late && is_running()) return false;
+    if (!fs::exists(answer_, missing)) {
+      const bool was_taken = !fs::remove(request_, missing);
+      throw StorageError(
+          fmt::format("{} in {}, and has not answered; {}",
+                      is_late ? "the controller is busy" : "the controller has ended", directory_.string(),
+                      was_taken ? "it may have done what was asked: cadre show tells" : "nothing was changed"));
     }
-    std::this_thread::sleep_for(kAnswerPeriod);
   }
-  const Config answered(base::parse_json(base::read_file(answer), answer.string()).dict());
-  fs::remove(answer, missing);
+  const Config answered(base::parse_json(base::read_file(answer_), answer_.string()).dict());
+  fs::remove(answer_, missing);
   if (const auto error = answered.get<std::string>("error"); !error.empty()) throw InvalidArgument(error);
+  return true;
+}
+
+void ask_controller(const fs::path& directory, const Dict& content, std::chrono::milliseconds patience) {
+  PendingRequest request(directory, content, patience);
+  while (!request.is_answered()) std::this_thread::sleep_for(PendingRequest::kPeriod);
 }
 
 }  // namespace cadre::control

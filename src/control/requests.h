@@ -42,9 +42,34 @@ class Requests {
   std::filesystem::path folder_;
 };
 
-// Asks the controller of the run in `directory`, and waits for its answer. Throws InvalidArgument with the reason if it
-// refuses, NotFound if none runs there, and StorageError if nothing can be written there or no answer comes in time:
-// then it may still come to it, if a message says so.
+// A request to the controller of the run in a directory, which waits for its answer. One that is destroyed before the
+// controller has taken it is withdrawn.
+class PendingRequest {
+ public:
+  // The time between two calls of is_answered().
+  static constexpr auto kPeriod = std::chrono::milliseconds(20);
+
+  // Throws NotFound if nothing runs there, and StorageError if nothing can be written there.
+  PendingRequest(std::filesystem::path directory, const Dict& content, std::chrono::milliseconds patience);
+  PendingRequest(const PendingRequest&) = delete;
+  PendingRequest& operator=(const PendingRequest&) = delete;
+  ~PendingRequest();
+
+  // Returns true once the request was carried out. Throws InvalidArgument with the reason if it was refused, and
+  // StorageError if no answer has come in time or the controller has ended: then it may still have been carried out, if
+  // the message says so. Must not be called again after that.
+  bool is_answered();
+
+ private:
+  bool is_running() const;
+
+  std::filesystem::path directory_;
+  std::filesystem::path request_ = {};  // its file
+  std::filesystem::path answer_ = {};
+  double until_ = 0;  // seconds since 1970
+};
+
+// Makes such a request and waits for the answer. Throws as both of its functions do.
 void ask_controller(const std::filesystem::path& directory, const Dict& content,
                     std::chrono::milliseconds patience = std::chrono::seconds(30));
 

@@ -37,6 +37,20 @@ std::optional<Refusal> refusal_of(const http::Request& request, std::string_view
   return std::nullopt;
 }
 
+bool is_from_own_page(const http::Request& request) {
+  if (request.fetch_site) return *request.fetch_site == "same-origin";
+  return request.origin.has_value();  // refusal_of has compared it
+}
+
+bool is_json(const http::Request& request) {
+  std::string_view type = request.content_type;
+  type = type.substr(0, type.find(';'));
+  while (type.ends_with(' ')) type.remove_suffix(1);
+  constexpr std::string_view kJson = "application/json";
+  return std::ranges::equal(type, kJson, {},
+                            [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
+}
+
 std::string_view after_token(std::string_view target) {
   if (target.starts_with('/')) target.remove_prefix(1);
   const std::size_t end = target.find_first_of("/?#");

@@ -19,6 +19,12 @@ enum class Refusal {
 // one.
 std::optional<Refusal> refusal_of(const http::Request& request, std::string_view token);
 
+// Returns true if a browser says, in Origin or Sec-Fetch-Site, that a page of the dashboard has made an allowed
+// request. Without these headers it is not known who has.
+bool is_from_own_page(const http::Request& request);
+// Returns true for a body of JSON: no form can send it, so a page of another origin had to ask for permission before.
+bool is_json(const http::Request& request);
+
 // Compares two texts in a time that depends on nothing but their lengths.
 bool are_equal_in_constant_time(std::string_view a, std::string_view b);
 

@@ -10,8 +10,14 @@ Board::Board(std::string origin, std::function<void()> changed)
 std::shared_ptr<LiveDocument> Board::document(const std::string& id) const {
   if (id.empty()) return list_;
   const std::lock_guard lock(mutex_);
-  const auto found = documents_.find(id);
-  return found == documents_.end() ? nullptr : found->second;
+  const auto found = experiments_.find(id);
+  return found == experiments_.end() ? nullptr : found->second.document;
+}
+
+std::string Board::location(const std::string& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = experiments_.find(id);
+  return found == experiments_.end() ? "" : found->second.location;
 }
 
 void Board::want(const LiveDocument& document) {
@@ -21,15 +27,16 @@ void Board::want(const LiveDocument& document) {
   woken_.notify_all();
 }
 
-void Board::add(const std::string& id) {
+void Board::add(const std::string& id, const std::string& location) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<LiveDocument>& document = documents_[id];
-  if (!document) document = std::make_shared<LiveDocument>(origin_);
+  Shown& shown = experiments_[id];
+  shown.location = location;
+  if (!shown.document) shown.document = std::make_shared<LiveDocument>(origin_);
 }
 
 void Board::remove(const std::string& id) {
   const std::lock_guard lock(mutex_);
-  documents_.erase(id);
+  experiments_.erase(id);
 }
 
 bool Board::sleep(std::chrono::milliseconds time) {

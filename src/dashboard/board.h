@@ -26,13 +26,15 @@ class Board {
 
   // Returns the document with an id, that of the list for an empty one; nullptr if there is no such experiment.
   std::shared_ptr<LiveDocument> document(const std::string& id) const;
+  // Returns the directory or URI of the experiment with an id; empty if there is none.
+  std::string location(const std::string& id) const;
   // Has the document read soon, if there is none yet.
   void want(const LiveDocument& document);
 
   // ---- For the thread that reads experiments
 
   LiveDocument& list() { return *list_; }
-  void add(const std::string& id);
+  void add(const std::string& id, const std::string& location);
   void remove(const std::string& id);
   void notify() { changed_(); }
   // Sleeps until the time is over, a document is wanted, or stop(). Returns false after stop().
@@ -43,13 +45,18 @@ class Board {
   void stop();
 
  private:
+  struct Shown {
+    std::string location = {};
+    std::shared_ptr<LiveDocument> document = {};
+  };
+
   const std::string origin_;
   const std::function<void()> changed_;
   const std::shared_ptr<LiveDocument> list_;
   mutable std::mutex mutex_;
   std::condition_variable woken_;
-  std::map<std::string, std::shared_ptr<LiveDocument>> documents_ = {};
-  bool is_wanted_ = false;  // a document is wanted that nobody has read
+  std::map<std::string, Shown> experiments_ = {};  // by id
+  bool is_wanted_ = false;                         // a document is wanted that nobody has read
   bool stopped_ = false;
 };
 

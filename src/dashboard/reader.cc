@@ -79,7 +79,7 @@ void Reader::find(Time now) {
     known.mark = searches_;
     known.place = std::move(place);
     known.is_remote = experiments_.is_remote(known.place);
-    board_.add(id);
+    board_.add(id, known.place.location);
   }
   for (auto it = known_.begin(); it != known_.end();) {
     if (it->second.mark == searches_) {

@@ -3,12 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <future>
 #include <memory>
 #include <utility>
 
+#include "base/json.h"
 #include "base/percent_encoding.h"
+#include "cadre/error.h"
 #include "dashboard/access.h"
 #include "report/page.h"
+#include "report/script_json.h"
 
 namespace cadre::dashboard {
 namespace {
@@ -17,6 +23,9 @@ constexpr char kHtml[] = "text/html; charset=utf-8";
 constexpr char kTitle[] = "cadre dashboard";
 constexpr std::string_view kListPage = "list";
 constexpr std::string_view kExperimentPage = "experiment";
+constexpr std::string_view kControlName = "control";  // of the lines of index.html with which pages control
+constexpr std::string_view kControlPath = "/control";
+constexpr std::string_view kControlScript = "scripts/control.js";
 
 // The headers of every response. Pages load scripts, styles and streams of this server, and nothing else; no other page
 // may embed them.
@@ -49,25 +58,69 @@ http::Response message(int status, std::string_view title, std::string_view text
   return made;
 }
 
-http::Response refused(Refusal refusal) {
+// The answer to a request that changes something.
+http::Response answer(int status, const char* key, const std::string& text) {
+  return response(status, "application/json", report::to_script_json(Dict{{key, text}}) + "\n");
+}
+
+http::Response failure(int status, const std::string& reason) { return answer(status, "error", reason); }
+
+struct Reason {
+  const char* title;
+  const char* text;
+};
+
+Reason reason_of(Refusal refusal) {
   switch (refusal) {
     case Refusal::foreign_host:
-      return message(
-          403, "Not by this name",
-          "<p>The dashboard answers only as <code>127.0.0.1</code>, <code>localhost</code> and <code>[::1]</code>. "
-          "To look at it from another machine, make a tunnel, <code>ssh -L 8000:127.0.0.1:PORT MACHINE</code>, and "
-          "open <code>http://127.0.0.1:8000/...</code> there.</p>");
+      return {
+          "Not by this name",
+          "The dashboard answers only as 127.0.0.1, localhost and [::1]. To look at it from another machine, make a "
+          "tunnel, \"ssh -L 8000:127.0.0.1:PORT MACHINE\", and open http://127.0.0.1:8000/... there."};
     case Refusal::foreign_origin:
-      return message(403, "Not for this page",
-                     "<p>A page of another origin asks. The dashboard answers only its own pages.</p>");
+      return {"Not for this page", "A page of another origin asks. The dashboard answers only its own pages."};
     case Refusal::wrong_token:
       break;
   }
-  return message(
-      403, "The address is not complete",
-      "<p>Open the whole address that <code>cadre dashboard</code> has printed: its last part is a secret, which is "
-      "missing here or is another one. Each start has a new one, unless <code>--token-file</code> keeps it.</p>");
+  return {"The address is not complete",
+          "Open the whole address that \"cadre dashboard\" has printed: its last part is a secret, which is "
+          "missing here or is another one. Each start has a new one, unless --token-file keeps it."};
 }
+
+http::Response refused(Refusal refusal, http::Method method) {
+  const auto [title, text] = reason_of(refusal);
+  return method == http::Method::post ? failure(403, text) : message(403, title, fmt::format("<p>{}</p>", text));
+}
+
+http::Response only_to_look(const char* methods) {
+  http::Response made = message(405, "Only to look at",
+                                fmt::format("<p>The dashboard changes nothing here: it answers {}.</p>", methods));
+  made.headers.emplace_back("Allow", methods);
+  return made;
+}
+
+// Waits for the outcome of a request to an experiment.
+class WaitingAnswer : public http::PendingResponse {
+ public:
+  explicit WaitingAnswer(std::future<ControlQueue::Outcome> outcome) : outcome_(std::move(outcome)) {}
+
+  std::optional<http::Response> next() override {
+    if (outcome_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return std::nullopt;
+    const auto [result, text] = outcome_.get();
+    switch (result) {
+      case ControlQueue::Result::done:
+        return answer(200, "message", text);
+      case ControlQueue::Result::refused:
+        return failure(409, text);
+      case ControlQueue::Result::unavailable:
+        break;
+    }
+    return failure(503, text);
+  }
+
+ private:
+  std::future<ControlQueue::Outcome> outcome_;
+};
 
 std::string parameter(std::string_view query, std::string_view name) {
   while (!query.empty()) {
@@ -114,23 +167,41 @@ bool ends_with_one_of(std::string_view path, std::initializer_list<std::string_v
 
 }  // namespace
 
-Site::Site(std::string token, Board& board, std::span<const report::PageFile> files)
-    : token_(std::move(token)), board_(board), files_(files) {}
+Site::Site(std::string token, Board& board, ControlQueue* controls, std::span<const report::PageFile> files)
+    : token_(std::move(token)), board_(board), controls_(controls), files_(files) {}
 
 http::Response Site::handle(const http::Request& request) {
-  if (const std::optional<Refusal> refusal = refusal_of(request, token_)) return refused(*refusal);
-  // Methods that change something would be told apart here, by path.
-  if (request.method == http::Method::other) {
-    http::Response made =
-        message(405, "Only to look at", "<p>The dashboard changes nothing: it answers GET and HEAD.</p>");
-    made.headers.emplace_back("Allow", "GET, HEAD");
-    return made;
-  }
+  if (const std::optional<Refusal> refusal = refusal_of(request, token_)) return refused(*refusal, request.method);
   const std::string_view target = after_token(request.target);
   const std::size_t end = target.find_first_of("?#");
   const std::string_view path = target.substr(0, end);
   const std::string_view query = end == std::string_view::npos ? std::string_view() : target.substr(end + 1);
+  const bool is_control = controls_ != nullptr && path == kControlPath;
+  // The methods that change something are told apart here, and nowhere else.
+  if (request.method == http::Method::post && is_control) return control(request, query);
+  if (request.method == http::Method::post || request.method == http::Method::other || is_control)
+    return only_to_look(is_control ? "POST" : "GET, HEAD");
   return path == "/events" ? events(query) : page(path, query);
+}
+
+http::Response Site::control(const http::Request& request, std::string_view query) {
+  if (!is_from_own_page(request)) return failure(403, reason_of(Refusal::foreign_origin).text);
+  if (!is_json(request)) return failure(415, "The request is no JSON: send it with the Content-Type application/json.");
+  const std::string location = board_.location(parameter(query, "id"));
+  if (location.empty()) return failure(404, "There is no such experiment any more. Go back to the list.");
+  Value content;
+  try {
+    content = base::parse_json(request.body, "the request");
+  } catch (const StorageError& error) {
+    return failure(400, error.what());
+  }
+  if (!content.is_dict()) return failure(400, "The request is no JSON object, such as {\"do\": \"pause\"}.");
+  auto outcome = controls_->add(location, content.dict());
+  if (!outcome)
+    return failure(503, fmt::format("{} requests wait for an answer already: try again later.", ControlQueue::kMost));
+  http::Response made;
+  made.pending = std::make_unique<WaitingAnswer>(*std::move(outcome));
+  return made;
 }
 
 http::Response Site::events(std::string_view query) {
@@ -157,14 +228,17 @@ http::Response Site::page(std::string_view path, std::string_view query) {
     return message(404, "No such experiment",
                    "<p>It has been removed, or was not found yet. <a href=\"./\">The list of experiments</a></p>");
   if (name.empty() || is_experiment) {
-    const std::string_view page = is_experiment ? kExperimentPage : kListPage;
-    return response(200, kHtml, report::served_page({&page, 1}, kTitle, files_));
+    const std::array names = {is_experiment ? kExperimentPage : kListPage, kControlName};
+    return response(
+        200, kHtml,
+        report::served_page(std::span(names).first(is_experiment && controls_ != nullptr ? 2 : 1), kTitle, files_));
   }
   if (!ends_with_one_of(name, {".js", ".css"}))
     return message(404, "No such page", "<p><a href=\"./\">The list of experiments</a></p>");
   const char* type = name.ends_with(".js") ? "text/javascript; charset=utf-8" : "text/css; charset=utf-8";
   const auto found = std::ranges::find(files_, name, &report::PageFile::path);
-  if (found == files_.end()) return message(404, "No such file", "<p>The dashboard has no file of this name.</p>");
+  if (found == files_.end() || (name == kControlScript && controls_ == nullptr))
+    return message(404, "No such file", "<p>The dashboard has no file of this name.</p>");
   return response(200, type, std::string(found->text));
 }
 

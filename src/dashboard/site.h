@@ -5,25 +5,32 @@
 #include <string>
 
 #include "dashboard/board.h"
+#include "dashboard/control_queue.h"
 #include "http/message.h"
 #include "report/page_file.h"
 
 namespace cadre::dashboard {
 
 // Below /<token>/ are the list of experiments ("/"), a page for each ("/experiment?id=..."), the streams of both
-// ("/events", "/events?id=..."), and the scripts and style sheets. All else is refused: nothing here changes anything.
+// ("/events", "/events?id=..."), and the scripts and style sheets. A POST to "/control?id=..." makes a request to an
+// experiment, if that is allowed; docs/formats.md, "The dashboard", describes it. All else is refused: nothing else
+// here changes anything.
 class Site {
  public:
-  Site(std::string token, Board& board, std::span<const report::PageFile> files = report::page_files());
+  // `controls`: nullptr if pages may only look.
+  Site(std::string token, Board& board, ControlQueue* controls,
+       std::span<const report::PageFile> files = report::page_files());
 
   http::Response handle(const http::Request& request);
 
  private:
+  http::Response control(const http::Request& request, std::string_view query);
   http::Response page(std::string_view path, std::string_view query);
   http::Response events(std::string_view query);
 
   const std::string token_;
   Board& board_;
+  ControlQueue* const controls_;
   const std::span<const report::PageFile> files_;
 };
 

@@ -133,8 +133,16 @@ kj::StringPtr reason_of(int status) {
       return "Not Found";
     case 405:
       return "Method Not Allowed";
+    case 409:
+      return "Conflict";
+    case 413:
+      return "Content Too Large";
     case 414:
       return "URI Too Long";
+    case 415:
+      return "Unsupported Media Type";
+    case 503:
+      return "Service Unavailable";
     default:
       return "Internal Server Error";
   }
@@ -157,6 +165,7 @@ class Server::Implementation final : private kj::HttpService,
         connections_(*this) {
     kj::HttpHeaderTable::Builder builder;
     origin_ = builder.add("Origin");
+    fetch_site_ = builder.add("Sec-Fetch-Site");
     headers_ = builder.build();
     kj::HttpServerSettings settings;
     settings.headerTimeout = duration_of(options_.request_timeout);
@@ -224,23 +233,65 @@ class Server::Implementation final : private kj::HttpService,
 
   // ---- Requests
 
+  // A request whose body is being read.
+  struct Incoming {
+    Request request = {};
+    std::array<char, 8192> piece = {};
+  };
+
+  static Method method_of(kj::HttpMethod method) {
+    return method == kj::HttpMethod::GET    ? Method::get
+           : method == kj::HttpMethod::HEAD ? Method::head
+           : method == kj::HttpMethod::POST ? Method::post
+                                            : Method::other;
+  }
+
   kj::Promise<void> request(kj::HttpMethod method, kj::StringPtr url, const kj::HttpHeaders& headers,
-                            kj::AsyncInputStream&, kj::HttpService::Response& response) override {
+                            kj::AsyncInputStream& body, kj::HttpService::Response& response) override {
     if (url.size() > options_.max_target_bytes)
       return answer(http::Response{.status = 414, .body = text("The address is too long.\n")}, response);
-    const Request request{.method = method == kj::HttpMethod::GET    ? Method::get
-                                    : method == kj::HttpMethod::HEAD ? Method::head
-                                                                     : Method::other,
-                          .target = text_of(url),
-                          .host = text_of(headers.get(kj::HttpHeaderId::HOST)).value_or(""),
-                          .origin = text_of(headers.get(origin_))};
+    auto incoming = kj::heap<Incoming>();
+    incoming->request = {.method = method_of(method),
+                         .target = text_of(url),
+                         .host = text_of(headers.get(kj::HttpHeaderId::HOST)).value_or(""),
+                         .origin = text_of(headers.get(origin_)),
+                         .fetch_site = text_of(headers.get(fetch_site_)),
+                         .content_type = text_of(headers.get(kj::HttpHeaderId::CONTENT_TYPE)).value_or("")};
+    if (incoming->request.method != Method::post) return handle(incoming->request, response);
+    auto read = timer().timeoutAfter(duration_of(options_.request_timeout), read_body(body, *incoming));
+    return read.then([this, incoming = kj::mv(incoming), &response](bool is_whole) {
+      if (is_whole) return handle(incoming->request, response);
+      const std::string said = fmt::format("The request has more than {} bytes.\n", options_.max_body_bytes);
+      return answer({.status = 413, .body = text(said)}, response);
+    });
+  }
+
+  // Returns false if the body is too long.
+  kj::Promise<bool> read_body(kj::AsyncInputStream& body, Incoming& incoming) {
+    return body.tryRead(incoming.piece.data(), 1, incoming.piece.size())
+        .then([this, &body, &incoming](std::size_t count) -> kj::Promise<bool> {
+          if (count == 0) return true;
+          if (incoming.request.body.size() + count > options_.max_body_bytes) return false;
+          incoming.request.body.append(incoming.piece.data(), count);
+          return read_body(body, incoming);
+        });
+  }
+
+  kj::Promise<void> handle(const Request& request, kj::HttpService::Response& response) {
     try {
       http::Response made = handler_(request);
       if (request.method == Method::head) made.events.reset();
+      if (made.pending) return wait_for(kj::heap(std::move(made.pending)), response);
       return answer(std::move(made), response);
     } catch (const std::exception& error) {
       return answer({.status = 500, .body = text(std::string(error.what()) + "\n")}, response);
     }
+  }
+
+  kj::Promise<void> wait_for(kj::Own<std::unique_ptr<PendingResponse>> pending, kj::HttpService::Response& response) {
+    if (std::optional<http::Response> made = (*pending)->next()) return answer(*std::move(made), response);
+    return next_wake().then(
+        [this, pending = kj::mv(pending), &response](bool) mutable { return wait_for(kj::mv(pending), response); });
   }
 
   static std::shared_ptr<const std::string> text(std::string of) {
@@ -331,6 +382,7 @@ class Server::Implementation final : private kj::HttpService,
   kj::AsyncIoContext io_;
   kj::Own<kj::HttpHeaderTable> headers_;
   kj::HttpHeaderId origin_;
+  kj::HttpHeaderId fetch_site_;
   kj::Own<kj::HttpServer> server_;
   std::uint64_t count_ = 0;
   std::size_t open_ = 0;

@@ -18,14 +18,16 @@ struct ServerOptions {
 
   std::size_t max_connections = 64;  // further ones wait until one is closed
   std::size_t max_target_bytes = 2048;
-  std::chrono::milliseconds request_timeout = std::chrono::seconds(10);  // until a request's headers are complete
-  std::chrono::milliseconds idle_timeout = std::chrono::seconds(5);      // between two requests of a connection
-  std::chrono::milliseconds write_timeout = std::chrono::seconds(30);    // until the client has accepted 64 KiB
-  std::chrono::milliseconds keep_alive = std::chrono::seconds(10);  // between events of a stream; then sends "alive"
+  std::size_t max_body_bytes = std::size_t{64} << 10U;  // of a POST
+  std::chrono::milliseconds request_timeout =
+      std::chrono::seconds(10);  // until the headers are complete; as long for a body
+  std::chrono::milliseconds idle_timeout = std::chrono::seconds(5);    // between two requests of a connection
+  std::chrono::milliseconds write_timeout = std::chrono::seconds(30);  // until the client has accepted 64 KiB
+  std::chrono::milliseconds keep_alive = std::chrono::seconds(10);     // between events of a stream; then sends "alive"
 };
 
 // Belongs to the thread that makes it, of which it is the only event loop of kj. Headers of a request have at most 64
-// KiB; bodies of requests are not read.
+// KiB; bodies are read of POSTs only.
 class Server {
  public:
   // Must not throw. An exception is answered with status 500.
@@ -42,7 +44,7 @@ class Server {
   // Connections are then closed, whatever they do.
   int run();
 
-  // Has all streams ask their EventSource again. Any thread may call it.
+  // Has all streams ask their EventSource again, and all that wait their PendingResponse. Any thread may call it.
   void wake();
 
  private:

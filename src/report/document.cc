@@ -108,6 +108,7 @@ class DocumentMaker {
             {"path", source_.place(grid_.experiment_path())},
             {"trainable", summary.trainable},
             {"state", to_string(summary.state)},
+            {"paused", summary.is_paused},
             {"controller", text_or_null(summary.controller)},
             {"stop_reason", text_or_null(summary.stop_reason)},
             {"progress", text_or_null(source_.progress)},

@@ -189,6 +189,34 @@ TEST(Access, NeedsALoopbackNameTheTokenAndNoOtherOrigin) {
     EXPECT_EQ(refusal_of(request("localhost", target), "secret"), std::nullopt) << target;
 }
 
+TEST(Access, KnowsItsOwnPagesByWhatTheBrowserSays) {
+  const auto is_own = [](std::optional<std::string> origin, std::optional<std::string> site) {
+    http::Request one = request("localhost:1", "/secret/control", std::move(origin));
+    one.fetch_site = std::move(site);
+    return is_from_own_page(one);
+  };
+  EXPECT_FALSE(is_own({}, {}));
+  EXPECT_TRUE(is_own("http://localhost:1", {}));
+  EXPECT_TRUE(is_own({}, "same-origin"));
+  for (const char* site : {"", "cross-site", "same-site", "none", "Same-Origin"}) {
+    EXPECT_FALSE(is_own({}, site)) << site;
+    EXPECT_FALSE(is_own("http://localhost:1", site)) << site;
+  }
+}
+
+TEST(Access, KnowsJson) {
+  const auto is = [](const char* type) {
+    http::Request one;
+    one.content_type = type;
+    return is_json(one);
+  };
+  for (const char* type :
+       {"application/json", "Application/JSON", "application/json; charset=utf-8", "application/json ;x"})
+    EXPECT_TRUE(is(type)) << type;
+  for (const char* type : {"", "text/plain", "application/jsonp", "application/jso", "text/plain; application/json"})
+    EXPECT_FALSE(is(type)) << type;
+}
+
 TEST(Access, KnowsWhatFollowsTheToken) {
   EXPECT_EQ(after_token("/secret/events?id=1"), "/events?id=1");
   EXPECT_EQ(after_token("/secret/"), "/");

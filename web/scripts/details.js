@@ -13,7 +13,7 @@ cadre.watchDetails = (host, {experiment, selection}) => {
     const own = checkpoints.trial.map((one, at) => [one, at]).filter(([one]) => one === trial).map(([, at]) => at);
     cadre.replaceChildren(dialog, cadre.element("div", {class: "dialog-head"},
       cadre.element("h2", {}, `Trial ${row(experiment.trials.id)}`, trial === experiment.best ? cadre.element("span", {class: "winner-text"}, " \u2605 best") : null),
-      cadre.button("Close", () => dialog.close(), {autofocus: true})),
+      cadre.element("div", {class: "controls"}, cadre.stopTrialButton?.(experiment, trial), cadre.button("Close", () => dialog.close(), {autofocus: true}))),
     cadre.pairs([["status", row(experiment.trials.status)], ["results", cadre.count(row(experiment.trials.results))],
       ["attempts", `${row(experiment.trials.attempts)}${row(experiment.trials.failures) ? `, ${cadre.plural(row(experiment.trials.failures), "failure")}` : ""}`],
       ["directory", cadre.element("span", {}, cadre.userText(path), " ", cadre.copyButton(path, "the trial's directory"))]]),

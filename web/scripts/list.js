@@ -15,7 +15,7 @@ cadre.age = (time) => {
 cadre.listColumns = [
   {key: "name", title: "experiment", value: (entry) => entry.name},
   {key: "state", title: "state", value: (entry) => entry.state ?? "unreadable",
-    show: (entry) => cadre.element("span", {class: `state-${entry.state ?? "unreadable"}`}, entry.state ?? "unreadable")},
+    show: (entry) => cadre.element("span", {class: `state-${entry.state ?? "unreadable"}`}, entry.paused ? "paused" : entry.state ?? "unreadable")},
   {key: "trials", title: "trials", value: (entry) => (entry.kind === "training_run" ? entry.reports : cadre.trialCount(entry)),
     show: (entry) => (entry.kind === "unreadable" ? "" : entry.kind === "training_run" ? `run, ${cadre.plural(entry.reports ?? 0, "report")}` : cadre.trialsText(entry))},
   {key: "done", title: "done", value: (entry) => cadre.share(entry) ?? NaN, show: (entry) => cadre.doneBar(entry)},

@@ -13,6 +13,7 @@ cadre.startLiveExperiment = () => {
     if (!view) {
       live.take();
       experiment = new cadre.Experiment(live.document, 0);
+      experiment.id = live.id;
       host.replaceChildren();
       view = cadre.buildExperiment(host, experiment);
       page.removeAttribute("aria-busy");

@@ -3,7 +3,7 @@
 
 cadre.stateText = (document) => {
   if (document.kind === "training_run" && document.run.status && document.state === "running") return `running (${document.run.status})`;
-  return document.state;
+  return document.paused ? "paused" : document.state;
 };
 
 cadre.tile = (label, value, note, attributes = {}) =>
