@@ -81,21 +81,9 @@ Dict entry_of(const Listed& listed) {
   return entry;
 }
 
-Reading read_directory(const Found& found, const std::string& name, store::ExperimentReader::Check check,
-                       bool with_document) {
-  Reading reading;
-  if (is_training_run(found.directory)) {
-    const TrainingRun run = read_training_run(found.directory);
-    reading.entry = entry_of(listed_as(name, run));
-    if (with_document) reading.document = report_document(run, found.directory);
-    return reading;
-  }
-  const tune::ResultGrid grid = tune::Study::exists(found.directory)
-                                    ? tune::ResultGrid::from_directory(found.directory)
-                                    : tune::read_results(found.directory, check, found.copy);
-  reading.entry = entry_of(listed_as(name, grid));
-  if (with_document) reading.document = report_document(grid);
-  return reading;
+// Returns true for the directory of an experiment that a controller runs, so that it grows.
+bool is_growing(const std::string& location) {
+  return !storage::is_uri(location) && store::ExperimentLock::holder(location) && !is_training_run(location);
 }
 
 }  // namespace
@@ -117,6 +105,7 @@ dashboard::Found DashboardExperiments::find() {
       if (known.insert(place.location).second) found.places.push_back(std::move(place));
     }
   }
+  std::erase_if(growing_, [&](const auto& one) { return !known.contains(one.first); });
   return found;
 }
 
@@ -158,20 +147,56 @@ dashboard::Stamp DashboardExperiments::stamp(const Place& place) {
 bool DashboardExperiments::is_remote(const Place& place) { return storage::is_uri(place.location); }
 
 Reading DashboardExperiments::read(const Place& place, bool with_document) {
-  using Check = store::ExperimentReader::Check;
   std::string reason;
   try {
-    const Found found = find_directory(place.location);
-    const bool was_checked = checked_.contains(place.location) && !is_remote(place);
-    Reading reading = read_directory(found, place.name, was_checked ? Check::rows : Check::whole, with_document);
+    const bool is_known = growing_.contains(place.location);
+    Reading reading =
+        is_known || is_growing(place.location) ? read_growing(place, with_document) : read_whole(place, with_document);
     checked_.insert(place.location);
     return reading;
   } catch (const std::exception& error) {
     reason = error.what();
   }
   checked_.erase(place.location);
+  growing_.erase(place.location);
   return {.entry = entry_of(listed_as_unreadable(place.name, place.location, reason)),
           .document = report::unreadable(place.name, reason)};
+}
+
+Reading DashboardExperiments::read_whole(const Place& place, bool with_document) {
+  const Found found = find_directory(place.location);
+  Reading reading;
+  if (is_training_run(found.directory)) {
+    const TrainingRun run = read_training_run(found.directory);
+    reading.entry = entry_of(listed_as(place.name, run));
+    if (with_document) reading.document = report_document(run, found.directory);
+    return reading;
+  }
+  const tune::ResultGrid grid = tune::Study::exists(found.directory)
+                                    ? tune::ResultGrid::from_directory(found.directory)
+                                    : tune::read_results(found.directory, check_of(place), found.copy);
+  reading.entry = entry_of(listed_as(place.name, grid));
+  if (with_document) reading.document = report_document(grid);
+  return reading;
+}
+
+Reading DashboardExperiments::read_growing(const Place& place, bool with_document) {
+  Growing& growing = growing_.try_emplace(place.location, place.location).first->second;
+  growing.results.read(check_of(place));
+  const tune::ResultGrid grid = growing.results.results();
+  Reading reading;
+  reading.entry = entry_of(listed_as(place.name, grid));
+  if (!with_document || std::exchange(growing.generation, growing.results.generation()) != growing.results.generation())
+    growing.curves = {};
+  if (with_document) reading.document = report_document(grid, growing.curves);
+  reading.reads_on = grid.summary().state == tune::ExperimentState::running;
+  if (!reading.reads_on) growing_.erase(place.location);
+  return reading;
+}
+
+store::ExperimentReader::Check DashboardExperiments::check_of(const Place& place) const {
+  using Check = store::ExperimentReader::Check;
+  return checked_.contains(place.location) && !storage::is_uri(place.location) ? Check::rows : Check::whole;
 }
 
 }  // namespace cadre::cli

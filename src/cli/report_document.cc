@@ -49,10 +49,15 @@ report::Source source_of(const tune::ResultGrid& results) {
 
 }  // namespace
 
-Value report_document(const tune::ResultGrid& results) {
+Value report_document(const tune::ResultGrid& results, report::CurveReader& curves) {
   report::Source source = source_of(results);
   source.progress = progress_text(progress_of(results), results.summary().state);
-  return report::document_of(source);
+  return report::document_of(source, curves);
+}
+
+Value report_document(const tune::ResultGrid& results) {
+  report::CurveReader curves;
+  return report_document(results, curves);
 }
 
 Value report_document(const TrainingRun& run, const fs::path& directory) {

@@ -22,6 +22,7 @@ struct Found {
 struct Reading {
   Dict entry = {};                     // for the list; docs/formats.md, "The dashboard"
   std::optional<Value> document = {};  // of a report; "unreadable" if it cannot be read
+  bool reads_on = false;               // another reading reads only what is new then, and costs less
 };
 
 struct Stamp {

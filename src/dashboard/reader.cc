@@ -148,8 +148,11 @@ void Reader::read(const std::string& id) {
   const bool was_read = std::exchange(known.was_read, true);
   known.entry = std::move(reading.entry);
   known.read_at = steady_clock::now();
-  known.cost_s = std::chrono::duration<double>(cpu_time() - begin).count();
-  if (was_read && !is_wanted && known.stamp.is_running) credit_s_ -= known.cost_s;
+  const bool is_first = !was_read || is_wanted;
+  const double cost_s = std::chrono::duration<double>(cpu_time() - begin).count();
+  // How little it takes to read on is known once it was done.
+  known.cost_s = is_first && reading.reads_on ? 0 : cost_s;
+  if (!is_first && known.stamp.is_running) credit_s_ -= cost_s;
 }
 
 void Reader::forget(Time now) {

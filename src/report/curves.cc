@@ -31,123 +31,34 @@ std::size_t segment_of(const tune::Result& trial, std::size_t result) {
   return static_cast<std::size_t>(later - trial.exploits.begin());
 }
 
-// Collects the columns of one trial after the other.
-class CurveCollector {
- public:
-  CurveCollector(const tune::ResultGrid& grid, const std::vector<std::set<std::size_t>>& needed,
-                 const std::vector<bool>& chosen)
-      : grid_(grid), needed_(needed), chosen_(chosen), columns_(grid.size()) {
-    curves_.kept_origins.resize(grid.size());
-    kept_.resize(grid.size());
-    for (const std::string& name :
-         {grid.summary().metric, std::string(tune::TRAINING_ITERATION), std::string(tune::TIME_TOTAL_S)}) {
-      if (!name.empty()) column_of(name);
+Value column_value(const std::vector<double>& column) {
+  if (std::ranges::none_of(column, [](double number) { return std::isfinite(number); })) return 0;
+  bool counts = column.size() > 1;
+  for (std::size_t row = 0; counts && row < column.size(); ++row)
+    counts = column[row] == column[0] + static_cast<double>(row) && column[0] == std::floor(column[0]);
+  if (counts && std::abs(column[0]) < 1e15)
+    return Dict{{"from", static_cast<std::int64_t>(column[0])}, {"count", column.size()}};
+  List points;
+  points.reserve(column.size());
+  for (const double number : column) points.push_back(point_of(number));
+  return points;
+}
+
+// Returns, for each trial, the results at which lines begin and end: those beside exploits, and where others continued.
+std::vector<std::set<std::size_t>> needed_results(const tune::ResultGrid& grid,
+                                                  const std::vector<std::vector<CurveOrigin>>& origins) {
+  std::vector<std::set<std::size_t>> needed(grid.size());
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    for (const tune::ExploitRecord& exploit : grid[i].exploits) {
+      needed[i].insert(exploit.first_result);
+      if (exploit.first_result > 0) needed[i].insert(exploit.first_result - 1);
+    }
+    for (const CurveOrigin& origin : origins[i]) {
+      if (origin.result != CurveOrigin::kNoResult) needed[origin.trial].insert(origin.result);
     }
   }
-
-  Curves collect() {
-    grid_.for_each_result([&](const tune::Result& trial, std::size_t index, const Metrics& metrics) {
-      const auto at = static_cast<std::size_t>(&trial - &*grid_.begin());
-      if (!chosen_[at]) return;
-      add(metrics.dict(), "", index, trial.num_results());
-      if (index + 1 == trial.num_results()) end_trial(at, trial.num_results());
-    });
-    for (std::size_t i = 0; i < grid_.size(); ++i) curves_.trials.push_back(trial_value(i));
-    curves_.columns_in_all += curves_.names.size();
-    return std::move(curves_);
-  }
-
- private:
-  // Returns the index of a column, or names_.size() if there are too many.
-  std::size_t column_of(const std::string& path) {
-    const auto found = by_path_.find(path);
-    if (found != by_path_.end()) return found->second;
-    if (curves_.names.size() >= Curves::kMostColumns) {
-      if (left_out_.insert(path).second) ++curves_.columns_in_all;
-      return Curves::kMostColumns;
-    }
-    by_path_.emplace(path, curves_.names.size());
-    curves_.names.push_back(path);
-    return curves_.names.size() - 1;
-  }
-
-  void add(const Dict& entries, const std::string& prefix, std::size_t row, std::size_t rows) {
-    for (const auto& [key, value] : entries) {
-      const std::string path = prefix + key;
-      if (value.is_dict()) {
-        add(value.dict(), path + "/", row, rows);
-      } else if (value.is_number() && !says_nothing(path)) {
-        const std::size_t column = column_of(path);
-        if (column >= Curves::kMostColumns) continue;
-        if (trial_.size() <= column) trial_.resize(column + 1);
-        if (trial_[column].empty()) trial_[column].assign(rows, kNone);
-        trial_[column][row] = value.get<double>();
-      }
-    }
-  }
-
-  std::size_t limit() const {
-    const std::size_t trials = static_cast<std::size_t>(std::ranges::count(chosen_, true));
-    const std::size_t numbers = std::max<std::size_t>(trials, 1) * std::max<std::size_t>(curves_.names.size(), 1);
-    return std::clamp(Curves::kMostNumbers / numbers, Curves::kFewestRows, Curves::kMostRows);
-  }
-
-  // Moves the columns of the trial that was read to those of the experiment, without the rows that are not kept.
-  void end_trial(std::size_t at, std::size_t rows) {
-    std::vector<std::vector<double>> compared;
-    for (std::size_t column = 0; column < trial_.size(); ++column) {
-      if (!trial_[column].empty() && !tune::is_counter(curves_.names[column])) compared.push_back(trial_[column]);
-    }
-    kept_[at] = kept_rows(compared, rows, needed_[at], limit());
-    if (kept_[at].size() < rows) ++curves_.reduced;
-    for (std::vector<double>& column : trial_) {
-      std::vector<double> kept;
-      if (!column.empty()) {
-        for (const std::size_t row : kept_[at]) kept.push_back(column[row]);
-      }
-      columns_[at].push_back(std::move(kept));
-    }
-    for (const std::size_t row : needed_[at]) {
-      const auto place = std::ranges::lower_bound(kept_[at], row);
-      if (place != kept_[at].end() && *place == row)
-        curves_.kept_origins[at][row] = static_cast<std::size_t>(place - kept_[at].begin());
-    }
-    trial_.clear();
-  }
-
-  static Value column_value(const std::vector<double>& column) {
-    if (std::ranges::none_of(column, [](double number) { return std::isfinite(number); })) return 0;
-    bool counts = column.size() > 1;
-    for (std::size_t row = 0; counts && row < column.size(); ++row)
-      counts = column[row] == column[0] + static_cast<double>(row) && column[0] == std::floor(column[0]);
-    if (counts && std::abs(column[0]) < 1e15)
-      return Dict{{"from", static_cast<std::int64_t>(column[0])}, {"count", column.size()}};
-    List points;
-    points.reserve(column.size());
-    for (const double number : column) points.push_back(point_of(number));
-    return points;
-  }
-
-  Value trial_value(std::size_t at) const {
-    if (kept_[at].empty()) return {};
-    std::vector<std::int64_t> counts(grid_[at].exploits.size() + 1);
-    for (const std::size_t row : kept_[at]) ++counts[segment_of(grid_[at], row)];
-    List items;
-    items.emplace_back(List(counts.begin(), counts.end()));
-    for (const std::vector<double>& column : columns_[at]) items.push_back(column_value(column));
-    return items;
-  }
-
-  const tune::ResultGrid& grid_;
-  const std::vector<std::set<std::size_t>>& needed_;
-  const std::vector<bool>& chosen_;
-  Curves curves_ = {};
-  std::unordered_map<std::string, std::size_t> by_path_ = {};
-  std::set<std::string> left_out_ = {};
-  std::vector<std::vector<double>> trial_ = {};            // columns of the trial that is being read
-  std::vector<std::vector<std::vector<double>>> columns_;  // by trial and column
-  std::vector<std::vector<std::size_t>> kept_ = {};        // by trial
-};
+  return needed;
+}
 
 }  // namespace
 
@@ -176,20 +87,110 @@ std::vector<std::vector<CurveOrigin>> origins_of(const tune::ResultGrid& grid) {
   return origins;
 }
 
-Curves read_curves(const tune::ResultGrid& grid, const std::vector<std::vector<CurveOrigin>>& origins,
-                   const std::vector<bool>& chosen) {
-  // Lines begin and end at exploits, so these results are kept.
-  std::vector<std::set<std::size_t>> needed(grid.size());
+Curves CurveReader::read(const tune::ResultGrid& grid, const std::vector<std::vector<CurveOrigin>>& origins,
+                         const std::vector<bool>& chosen) {
+  trials_.resize(grid.size());
   for (std::size_t i = 0; i < grid.size(); ++i) {
-    for (const tune::ExploitRecord& exploit : grid[i].exploits) {
-      needed[i].insert(exploit.first_result);
-      if (exploit.first_result > 0) needed[i].insert(exploit.first_result - 1);
+    if (!chosen[i]) trials_[i] = {};
+  }
+  read_results(grid, chosen);
+  std::vector<std::set<std::size_t>> needed = needed_results(grid, origins);
+  const std::size_t most = limit(chosen);
+  Curves curves{.names = names_, .columns_in_all = names_.size() + left_out_.size()};
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    Trial& trial = trials_[i];
+    const bool is_same_limit = trial.limit == most || trial.rows <= std::min(trial.limit, most);
+    if (!trial.is_made || !is_same_limit || trial.exploits != grid[i].exploits.size() || trial.needed != needed[i]) {
+      trial.needed = std::move(needed[i]);
+      make_curve(trial, grid[i], most);
     }
-    for (const CurveOrigin& origin : origins[i]) {
-      if (origin.result != CurveOrigin::kNoResult) needed[origin.trial].insert(origin.result);
+    curves.trials.push_back(trial.curve);
+    curves.kept_origins.push_back(trial.kept_origins);
+    if (trial.kept < trial.rows) ++curves.reduced;
+  }
+  return curves;
+}
+
+void CurveReader::read_results(const tune::ResultGrid& grid, const std::vector<bool>& chosen) {
+  for (const std::string& name :
+       {grid.summary().metric, std::string(tune::TRAINING_ITERATION), std::string(tune::TIME_TOTAL_S)}) {
+    if (!name.empty()) column_of(name);
+  }
+  const auto first = [&](std::size_t i) { return chosen[i] ? trials_[i].rows : grid[i].num_results(); };
+  tune::detail::visit_results(grid, first, [&](const tune::Result& result, std::size_t index, const Metrics& metrics) {
+    Trial& trial = trials_[static_cast<std::size_t>(&result - &*grid.begin())];
+    trial.is_made = false;
+    trial.rows = index + 1;
+    add(trial, metrics.dict(), "", index);
+    for (Column& column : trial.columns) {
+      if (!column.empty()) column.resize(trial.rows, kNone);
+    }
+  });
+}
+
+// Returns the index of a column, or kMostColumns if there are too many.
+std::size_t CurveReader::column_of(const std::string& path) {
+  const auto found = by_path_.find(path);
+  if (found != by_path_.end()) return found->second;
+  if (names_.size() >= Curves::kMostColumns) {
+    left_out_.insert(path);
+    return Curves::kMostColumns;
+  }
+  by_path_.emplace(path, names_.size());
+  names_.push_back(path);
+  return names_.size() - 1;
+}
+
+void CurveReader::add(Trial& trial, const Dict& entries, const std::string& prefix, std::size_t row) {
+  for (const auto& [key, value] : entries) {
+    const std::string path = prefix + key;
+    if (value.is_dict()) {
+      add(trial, value.dict(), path + "/", row);
+    } else if (value.is_number() && !says_nothing(path)) {
+      const std::size_t at = column_of(path);
+      if (at >= Curves::kMostColumns) continue;
+      if (trial.columns.size() <= at) trial.columns.resize(at + 1);
+      trial.columns[at].resize(row + 1, kNone);
+      trial.columns[at][row] = value.get<double>();
     }
   }
-  return CurveCollector(grid, needed, chosen).collect();
+}
+
+std::size_t CurveReader::limit(const std::vector<bool>& chosen) const {
+  const std::size_t trials = static_cast<std::size_t>(std::ranges::count(chosen, true));
+  const std::size_t numbers = std::max<std::size_t>(trials, 1) * std::max<std::size_t>(names_.size(), 1);
+  return std::clamp(Curves::kMostNumbers / numbers, Curves::kFewestRows, Curves::kMostRows);
+}
+
+void CurveReader::make_curve(Trial& trial, const tune::Result& result, std::size_t limit) const {
+  trial.is_made = true;
+  trial.exploits = result.exploits.size();
+  trial.limit = limit;
+  trial.curve = {};
+  trial.kept_origins.clear();
+  std::vector<Column> compared;
+  for (std::size_t i = 0; i < trial.columns.size() && trial.rows > limit; ++i) {
+    if (!trial.columns[i].empty() && !tune::is_counter(names_[i])) compared.push_back(trial.columns[i]);
+  }
+  const std::vector<std::size_t> kept = kept_rows(compared, trial.rows, trial.needed, limit);
+  trial.kept = kept.size();
+  if (kept.empty()) return;
+  std::vector<std::int64_t> counts(result.exploits.size() + 1);
+  for (const std::size_t row : kept) ++counts[segment_of(result, row)];
+  List items;
+  items.emplace_back(List(counts.begin(), counts.end()));
+  for (const Column& column : trial.columns) {
+    Column shown;
+    if (!column.empty()) {
+      for (const std::size_t row : kept) shown.push_back(column[row]);
+    }
+    items.push_back(column_value(shown));
+  }
+  trial.curve = std::move(items);
+  for (const std::size_t row : trial.needed) {
+    const auto place = std::ranges::lower_bound(kept, row);
+    if (place != kept.end() && *place == row) trial.kept_origins[row] = static_cast<std::size_t>(place - kept.begin());
+  }
 }
 
 }  // namespace cadre::report

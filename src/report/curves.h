@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "cadre/tune/result.h"
@@ -40,8 +41,43 @@ struct Curves {
   static constexpr std::size_t kFewestRows = 8;
 };
 
-// Reads all results. `chosen`: for each trial whether its curve is wanted.
-Curves read_curves(const tune::ResultGrid& grid, const std::vector<std::vector<CurveOrigin>>& origins,
-                   const std::vector<bool>& chosen);
+// Makes the curves of an experiment, again and again if it grows: after the first time it reads only results that were
+// added since. Keeps the numbers of all results in memory, 8 bytes each.
+class CurveReader {
+ public:
+  // `chosen`: for each trial whether its curve is wanted. Trials and results may only have been added since the last
+  // call.
+  Curves read(const tune::ResultGrid& grid, const std::vector<std::vector<CurveOrigin>>& origins,
+              const std::vector<bool>& chosen);
+
+ private:
+  // Numbers by result; NaN where there is none, and empty if there are none at all.
+  using Column = std::vector<double>;
+
+  struct Trial {
+    std::size_t rows = 0;               // results that were read
+    std::vector<Column> columns = {};   // by name; may be fewer
+    std::set<std::size_t> needed = {};  // results that the curve has in any case
+
+    // The curve that was made last, and of what.
+    bool is_made = false;
+    std::size_t exploits = 0;
+    std::size_t limit = 0;
+    Value curve = {};
+    std::size_t kept = 0;
+    std::map<std::size_t, std::size_t> kept_origins = {};
+  };
+
+  void read_results(const tune::ResultGrid& grid, const std::vector<bool>& chosen);
+  std::size_t column_of(const std::string& path);
+  void add(Trial& trial, const Dict& entries, const std::string& prefix, std::size_t row);
+  std::size_t limit(const std::vector<bool>& chosen) const;
+  void make_curve(Trial& trial, const tune::Result& result, std::size_t limit) const;
+
+  std::vector<std::string> names_ = {};
+  std::unordered_map<std::string, std::size_t> by_path_ = {};
+  std::set<std::string> left_out_ = {};  // paths beyond kMostColumns
+  std::vector<Trial> trials_ = {};
+};
 
 }  // namespace cadre::report

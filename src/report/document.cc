@@ -29,13 +29,14 @@ Value text_or_null(const std::string& text) { return text.empty() ? Value() : Va
 
 class DocumentMaker {
  public:
-  explicit DocumentMaker(const Source& source) : source_(source), grid_(source.results), origins_(origins_of(grid_)) {
+  DocumentMaker(const Source& source, CurveReader& curves)
+      : source_(source), grid_(source.results), origins_(origins_of(grid_)) {
     const tune::ExperimentSummary& summary = grid_.summary();
     if (!summary.metric.empty()) scores_ = grid_.scores(summary.metric, tune::Scope::last);
     scores_.resize(grid_.size());
     find_best();
     choose_trials();
-    curves_ = read_curves(grid_, origins_, is_chosen_);
+    curves_ = curves.read(grid_, origins_, is_chosen_);
   }
 
   Value make() {
@@ -357,7 +358,12 @@ std::vector<std::size_t> sampled_trials(const std::vector<std::optional<double>>
   return {chosen.begin(), chosen.end()};
 }
 
-Value document_of(const Source& source) { return DocumentMaker(source).make(); }
+Value document_of(const Source& source, CurveReader& curves) { return DocumentMaker(source, curves).make(); }
+
+Value document_of(const Source& source) {
+  CurveReader curves;
+  return document_of(source, curves);
+}
 
 Value unreadable(const std::string& name, const std::string& reason) {
   return Dict{{"version", kDocumentVersion}, {"kind", "unreadable"}, {"name", name}, {"reason", reason}};

@@ -13,6 +13,7 @@
 #include "cadre/train.h"
 #include "cadre/tune/result.h"
 #include "cadre/value.h"
+#include "report/curves.h"
 #include "train/timeline.h"
 
 namespace cadre::report {
@@ -44,7 +45,8 @@ struct Source {
 };
 
 // Reads the results that `source.results` reads on demand, and nothing else but what `last_errors` does. Throws
-// NotFound or StorageError if they cannot be read.
+// NotFound or StorageError if they cannot be read. `curves`: has read those of an earlier state of the experiment.
+Value document_of(const Source& source, CurveReader& curves);
 Value document_of(const Source& source);
 
 // Returns the document of an experiment that cannot be read.

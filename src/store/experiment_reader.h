@@ -31,8 +31,16 @@ class ExperimentReader {
   // Returns true if the experiment has finished.
   bool finished() const { return is_finished(*database_); }
   ExperimentInfo info() const { return info_of(read_meta(*database_)); }
+  // Returns the token of the controller that opened the store last to write it.
+  std::string writer() const { return read_meta(*database_)["writer"]; }
   std::vector<TrialRow> trials() const { return read_trials(*database_); }
   std::vector<CheckpointRow> checkpoints() const { return read_checkpoints(*database_); }
+  ChangedRows<TrialRow> changed_trials(RowChecksums& known) const { return read_changed_trials(*database_, known); }
+  ChangedRows<CheckpointRow> changed_checkpoints(RowChecksums& known) const {
+    return read_changed_checkpoints(*database_, known);
+  }
+  Position position() const { return read_position(*database_); }
+  bool has_passed(const Position& position) const { return store::has_passed(*database_, position); }
   void visit(const RowVisitor& visitor, std::int64_t after_sequence = 0) const {
     visit_rows(*database_, visitor, after_sequence);
   }

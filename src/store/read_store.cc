@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "base/inner_path.h"
@@ -22,6 +23,42 @@ std::vector<Row> read_all(const Database& database, const char* order) {
   std::vector<Row> all;
   while (auto row = rows.next()) all.push_back(std::move(*row));
   return all;
+}
+
+template <class Row>
+ChangedRows<Row> read_changed(const Database& database, RowChecksums& known) {
+  const std::string columns = Row::table.columns;
+  const std::string key = columns.substr(0, columns.find(','));
+  Statement all(database, fmt::format("SELECT {0}, checksum FROM {1} ORDER BY {0}", key, Row::table.name));
+  RowReader<Row> row(database, fmt::format("WHERE {} = ?", key));
+  ChangedRows<Row> changes;
+  RowChecksums present;
+  auto before = known.begin();
+  while (all.step()) {
+    const auto& [id, checksum] = present.emplace_back(all.integer(0), all.integer(1));
+    for (; before != known.end() && before->first < id; ++before) changes.removed.push_back(before->first);
+    const bool is_known = before != known.end() && before->first == id;
+    if (!is_known || before->second != checksum) {
+      std::optional<Row> changed = row.bind(1, id).first();
+      if (!changed) throw_missing(database, Row::table.name, id);
+      changes.rows.push_back(*std::move(changed));
+    }
+    if (is_known) ++before;
+  }
+  for (; before != known.end(); ++before) changes.removed.push_back(before->first);
+  known = std::move(present);
+  return changes;
+}
+
+// A training run is the only trial of its store, and has no directory of its own.
+void check_directories(const Database& database, const std::vector<TrialRow>& rows) {
+  for (const TrialRow& row : rows) {
+    if (!row.directory.empty()) base::InnerPath(row.directory, database.path().native());
+  }
+}
+
+void check_directories(const Database& database, const std::vector<CheckpointRow>& rows) {
+  for (const CheckpointRow& row : rows) base::InnerPath(row.directory, database.path().native());
 }
 
 fs::path existing_store(const fs::path& directory) {
@@ -160,19 +197,52 @@ std::int64_t first_decision_after(const Database& database, std::int64_t sequenc
   return first;
 }
 
-// A training run is the only trial of its store, and has no directory of its own.
 std::vector<TrialRow> read_trials(const Database& database) {
   std::vector<TrialRow> rows = read_all<TrialRow>(database, "ORDER BY trial");
-  for (const TrialRow& row : rows) {
-    if (!row.directory.empty()) base::InnerPath(row.directory, database.path().native());
-  }
+  check_directories(database, rows);
   return rows;
 }
 
 std::vector<CheckpointRow> read_checkpoints(const Database& database) {
   std::vector<CheckpointRow> rows = read_all<CheckpointRow>(database, "ORDER BY id");
-  for (const CheckpointRow& row : rows) base::InnerPath(row.directory, database.path().native());
+  check_directories(database, rows);
   return rows;
+}
+
+ChangedRows<TrialRow> read_changed_trials(const Database& database, RowChecksums& known) {
+  ChangedRows<TrialRow> changes = read_changed<TrialRow>(database, known);
+  check_directories(database, changes.rows);
+  return changes;
+}
+
+ChangedRows<CheckpointRow> read_changed_checkpoints(const Database& database, RowChecksums& known) {
+  ChangedRows<CheckpointRow> changes = read_changed<CheckpointRow>(database, known);
+  check_directories(database, changes.rows);
+  return changes;
+}
+
+Position read_position(const Database& database, const std::string& schema) {
+  Position position;
+  for (const char* table : {"results", "events"}) {
+    Statement last(database,
+                   fmt::format("SELECT sequence, checksum FROM {}{} ORDER BY sequence DESC LIMIT 1", schema, table));
+    if (last.step() && last.integer(0) > position.sequence) {
+      position.sequence = last.integer(0);
+      position.row = last.integer(1);
+    }
+    last.reset();
+  }
+  position.decision = read_number(database, fmt::format("SELECT ifnull(max(id), 0) FROM {}decisions", schema).c_str());
+  return position;
+}
+
+bool has_passed(const Database& database, const Position& position) {
+  if (position.sequence == 0) return true;
+  for (const char* table : {"results", "events"}) {
+    Statement row(database, fmt::format("SELECT checksum FROM {} WHERE sequence = ?", table));
+    if (row.bind(1, position.sequence).step()) return row.integer(0) == position.row;
+  }
+  return false;
 }
 
 }  // namespace cadre::store

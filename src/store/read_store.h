@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/temporary_folder.h"
@@ -24,6 +25,14 @@ struct ExperimentInfo {
   std::string trainable = {};
   std::string options = {};        // JSON
   std::string first_options = {};  // those that it was begun with; empty: the same
+};
+
+// The end of a store's rows. Two stores of one experiment that have the same row under a number are identical up to it.
+struct Position {
+  std::int64_t sequence = 0;  // sequence number of the last result or event; 0: none
+  std::int64_t row = 0;       // checksum of that row
+  std::int64_t decision = 0;  // id of the last decision; 0: none
+  bool operator==(const Position&) const = default;
 };
 
 struct RowVisitor {
@@ -61,6 +70,22 @@ std::int64_t first_decision_after(const Database& database, std::int64_t sequenc
 // Return all rows. Throw StorageError also if a row's directory is not inside the experiment's.
 std::vector<TrialRow> read_trials(const Database& database);            // ordered by trial
 std::vector<CheckpointRow> read_checkpoints(const Database& database);  // ordered by id
+
+// The checksums of a table's rows, by ascending key, as a reader has them from its last look.
+using RowChecksums = std::vector<std::pair<std::int64_t, std::int64_t>>;
+template <class Row>
+struct ChangedRows {
+  std::vector<Row> rows = {};              // new or changed, by ascending key
+  std::vector<std::int64_t> removed = {};  // keys
+};
+// Return what has changed since the last look, and bring `known` up to date. Throw as the functions above.
+ChangedRows<TrialRow> read_changed_trials(const Database& database, RowChecksums& known);
+ChangedRows<CheckpointRow> read_changed_checkpoints(const Database& database, RowChecksums& known);
+
+// Returns the position of a store. `schema`: "" or the name of an attached database with a dot behind it.
+Position read_position(const Database& database, const std::string& schema = "");
+// Returns true if a store is at this position or past it.
+bool has_passed(const Database& database, const Position& position);
 
 // Returns the sequence number of the last result or event; 0 if there is none.
 std::int64_t last_sequence(const Database& database);

@@ -29,21 +29,6 @@ void attach(Database& database, const fs::path& file, const char* name) {
   check_schema(database, name);
 }
 
-Position read_position(const Database& database, const std::string& of) {
-  Position position;
-  for (const char* table : {"results", "events"}) {
-    Statement last(database,
-                   fmt::format("SELECT sequence, checksum FROM {}{} ORDER BY sequence DESC LIMIT 1", of, table));
-    if (last.step() && last.integer(0) > position.sequence) {
-      position.sequence = last.integer(0);
-      position.row = last.integer(1);
-    }
-    last.reset();
-  }
-  position.decision = read_number(database, fmt::format("SELECT ifnull(max(id), 0) FROM {}decisions", of).c_str());
-  return position;
-}
-
 void put_fact(Statement& statement, std::string_view key, std::string_view value) {
   statement.bind(1, key).bind(2, value).run();
 }
@@ -57,14 +42,9 @@ Position position_of(const fs::path& directory) {
 }
 
 bool has_passed(const fs::path& directory, const Position& position) {
-  if (position.sequence == 0) return true;
   const auto database = open_database(directory);
   check_format(*database);
-  for (const char* table : {"results", "events"}) {
-    Statement row(*database, fmt::format("SELECT checksum FROM {} WHERE sequence = ?", table));
-    if (row.bind(1, position.sequence).step()) return row.integer(0) == position.row;
-  }
-  return false;
+  return has_passed(*database, position);
 }
 
 bool is_finished(const fs::path& directory) { return is_finished(*open_database(directory)); }

@@ -13,17 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "store/tables.h"
+#include "store/read_store.h"
 
 namespace cadre::store {
-
-// The end of a store's rows. Two stores of one experiment that have the same row under a number are identical up to it.
-struct Position {
-  std::int64_t sequence = 0;  // sequence number of the last result or event; 0: none
-  std::int64_t row = 0;       // checksum of that row
-  std::int64_t decision = 0;  // id of the last decision; 0: none
-  bool operator==(const Position&) const = default;
-};
 
 // Returns the position of the store in a directory, which no process may be writing. Throws what ExperimentReader
 // throws.

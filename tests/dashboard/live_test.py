@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -172,6 +173,39 @@ class LiveTest(DashboardTest):
                 document = apply_change(document, change)
             self.assertEqual(document, fresh)
 
+    def test_what_was_read_bit_by_bit_is_what_a_report_reads_at_once(self):
+        directory = self.folder / "here" / "experiment"
+
+        def compare(dashboard, document):
+            """Waits until the dashboard has the document that a report has."""
+            changing = {"read", "controller", "progress"}  # with the time that has passed
+            for event, _, data in dashboard.events(f"?id={dashboard.id_of('here/experiment')}"):
+                if event != "alive":
+                    document = data if event == "document" else apply_change(document, data)
+                shown, whole = ({key: value for key, value in one.items() if key not in changing} for one in (document, document_of_report(directory)))
+                if shown == whole:
+                    return document
+                if event == "alive":  # nothing has come for ten seconds
+                    self.assertEqual(shown, whole)
+            raise AssertionError("the stream has ended")
+
+        with Running(self.folder / "here", 7, 24) as running, Dashboard(self.folder) as dashboard:
+            document = compare(dashboard, {})
+            for gate in range(1, 5):  # with exploits, and checkpoints that are removed
+                running.open_gate(gate)
+                server.wait_until(lambda: running.results() >= 4 * (3 * gate + 2), "the results before the next gate")
+                document = compare(dashboard, document)
+            self.assertTrue(document["exploits"])
+            running.process.kill()
+            running.process.wait()
+            compare(dashboard, document)
+            for gate in range(1, 8):
+                (running.storage / f"gate{gate}").unlink()
+                (running.storage / f"gate{gate}").write_text("x")  # lets everyone through
+            running.process = running.start("restore=1")
+            self.assertEqual(running.process.wait(server.DEADLINE_S), 0)
+            self.assertEqual(compare(dashboard, document)["state"], "finished")
+
     def test_a_page_reconnects_when_the_dashboard_is_killed_and_started_again(self):
         token = self.folder / "token"
         with Running(self.folder / "here") as running:
@@ -314,6 +348,12 @@ class LiveTest(DashboardTest):
             next(dashboard.events(f"?id={dashboard.id_of('mine')}"))
         self.assertEqual(sorted(path.name for path in mine.iterdir()), names)
         self.assertEqual({path.name: (path.stat().st_mtime_ns, path.stat().st_size) for path in mine.iterdir() if path.is_file()}, contents)
+
+
+def document_of_report(directory):
+    """The document of an experiment as `cadre report` makes it."""
+    page = cadre("report", directory, "-o", "-")
+    return json.loads(re.search(r'<script type="application/json" class="document">(.*?)</script>', page).group(1))
 
 
 def apply_change(value, change):

@@ -27,6 +27,7 @@ class FakeExperiments : public Experiments {
   std::vector<std::string> reads = {};
   double bytes = 1;
   bool is_running = true;
+  bool reads_on = false;
   std::chrono::milliseconds cost = 0ms;  // CPU time of a reading
 
   Found find() override {
@@ -42,7 +43,8 @@ class FakeExperiments : public Experiments {
     while (std::chrono::steady_clock::now() < end) {
     }
     return {.entry = {{"name", place.name}},
-            .document = with_document ? std::optional(Value(stamps.at(place.name))) : std::nullopt};
+            .document = with_document ? std::optional(Value(stamps.at(place.name))) : std::nullopt,
+            .reads_on = reads_on};
   }
 };
 
@@ -157,6 +159,22 @@ TEST_F(ReaderTest, ExpectsThatWhatHasGrownCostsMore) {
   experiments_.bytes = 1;
   reader.look(begin + 25h);
   EXPECT_THAT(read(), ElementsAre("a"));
+}
+
+TEST_F(ReaderTest, DoesNotExpectThatReadingOnCostsWhatTheFirstReadingDid) {
+  Reader reader(board_, experiments_, {.interval = 0ms, .forget_after = 1h, .share = 1e-6});
+  const auto begin = std::chrono::steady_clock::now();
+  experiments_.stamps = {{"a", "1"}};
+  experiments_.cost = 2ms;
+  experiments_.reads_on = true;
+  reader.look(begin);
+  EXPECT_EQ(read().size(), 1);
+  experiments_.stamps["a"] = "2";
+  reader.look(begin + 1s);
+  EXPECT_THAT(read(), ElementsAre("a"));
+  experiments_.stamps["a"] = "3";
+  reader.look(begin + 2s);  // what reading on costs is known now, and there is not enough time for it yet
+  EXPECT_THAT(read(), IsEmpty());
 }
 
 TEST_F(ReaderTest, EndsWhenTheBoardStops) {

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <string>
 
+#include "base/random.h"
 #include "report/curves.h"
 #include "report/kept_rows.h"
 #include "tune/results/result_rows.h"
@@ -304,6 +305,51 @@ TEST(ReportDocument, OfATrainingRunHasItsTimeline) {
   EXPECT_EQ(at(checkpoints, "validation_error"), list("too late"));
   EXPECT_EQ(to_json(at(checkpoints, "validation")), R"([{"accuracy": {"number": "NaN"}}])");
   EXPECT_EQ(at(at(made, "failures"), "in_all"), Value(1));
+}
+
+// ---- Experiments that grow
+
+TEST(GrowingDocument, IsTheOneOfAnExperimentThatIsReadAtOnce) {
+  base::RandomStream random(3, 0, base::Purpose::own);
+  CurveReader curves;
+  std::vector<std::vector<double>> scores;
+  std::vector<std::vector<std::size_t>> exploited;  // the results before which a trial has exploited the one before it
+  for (int step = 0; step < 60; ++step) {
+    // Trials come, and report little, much or nothing.
+    if (random.below(4) == 0 || step == 0) {
+      scores.emplace_back();
+      exploited.emplace_back();
+    }
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      if (i > 0 && random.below(8) == 0 && !scores[i - 1].empty() &&
+          (exploited[i].empty() || exploited[i].back() < scores[i].size()))
+        exploited[i].push_back(scores[i].size());
+      const std::uint64_t count = random.below(20) == 0 ? random.below(1500) : random.below(3);
+      for (std::uint64_t k = 0; k < count; ++k) scores[i].push_back(random.below(9) == 0 ? NAN : random.uniform());
+    }
+    std::vector<Result> trials;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      Result made = trial(std::to_string(i), scores[i]);
+      for (const std::size_t before : exploited[i])
+        made.exploits.push_back(
+            {.first_result = before, .donor = std::to_string(i - 1), .checkpoint = "/somewhere/x/y"});
+      trials.push_back(std::move(made));
+    }
+    const ResultGrid grid("/somewhere", std::move(trials), maximize("score"));
+    const Source source{.results = grid,
+                        .place = [](const std::filesystem::path& path) { return path.string(); },
+                        .last_errors = [](const Result&) { return ""; }};
+    ASSERT_EQ(document_of(source, curves), document_of(source)) << "step " << step;
+  }
+}
+
+TEST(GrowingDocument, ReadsEachResultOnce) {
+  CurveReader curves;
+  const std::vector<bool> all{true};
+  curves.read(ResultGrid("/somewhere", {trial("0", {0.1, 0.2})}, maximize("score")), {{}}, all);
+  // What was read is not looked at again, so that other numbers there are not seen.
+  const Curves made = curves.read(ResultGrid("/somewhere", {trial("0", {5, 5, 0.3})}, maximize("score")), {{}}, all);
+  EXPECT_EQ(made.trials[0].items()[1], list(0.1, 0.2, 0.3));
 }
 
 }  // namespace

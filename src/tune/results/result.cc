@@ -232,14 +232,20 @@ std::vector<std::optional<double>> ResultGrid::scores(const std::string& metric,
 }
 
 void ResultGrid::for_each_result(const Visit& visit) const {
+  detail::visit_results(*this, [](std::size_t) { return std::size_t{0}; }, visit);
+}
+
+void detail::visit_results(const ResultGrid& grid, const std::function<std::size_t(std::size_t)>& first,
+                           const ResultGrid::Visit& visit) {
   std::optional<ExperimentReader> reader;
-  for (const Result& result : results_) {
-    for (std::size_t i = 0; i < result.num_results(); ++i) {
+  for (std::size_t trial = 0; trial < grid.size(); ++trial) {
+    const Result& result = grid[trial];
+    for (std::size_t i = first(trial); i < result.num_results(); ++i) {
       if (result.rows->own.empty()) {
         visit(result, i, result.rows->results[i]);
         continue;
       }
-      if (!reader) reader.emplace(experiment_path_, ExperimentReader::Check::rows);
+      if (!reader) reader.emplace(grid.experiment_path(), ExperimentReader::Check::rows);
       visit(result, i, read_metrics(*reader, result.rows->own[i], result.trial_id));
     }
   }

@@ -1,8 +1,11 @@
 #include "tune/results/result_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
-#include <span>
+#include <set>
+#include <utility>
 
 #include "base/json.h"
 #include "base/system_error.h"
@@ -37,98 +40,207 @@ TrialStatus status_of(const std::string& name, bool runs) {
                                                   : TrialStatus::pending;
 }
 
-Value stored_options(const ExperimentReader& reader, const fs::path& directory) {
-  return base::parse_json(reader.info().options, "the options in " + directory.string());
-}
+}  // namespace
 
-ExperimentSummary summary_of(const ExperimentReader& reader, const fs::path& directory, const TuneConfig& tune,
-                             const Value& options) {
-  return {.name = directory.filename(),
-          .trainable = reader.info().trainable,
-          .state = reader.finished()     ? ExperimentState::finished
-                   : reader.controller() ? ExperimentState::running
-                                         : ExperimentState::interrupted,
-          .controller = reader.controller().value_or(""),
-          .options = Config(options.dict()),
-          .metric = tune.metric.name,
-          .mode = tune.mode};
-}
+// What was read, as far as it is needed to go on from there.
+struct ResultReader::State {
+  State(const ExperimentReader& reader, const fs::path& plain, std::shared_ptr<const fs::path> shared)
+      : directory(plain),
+        copy(std::move(shared)),
+        writer(reader.writer()),
+        info(reader.info()),
+        stored(base::parse_json(info.options, "the options in " + plain.string())),
+        options(parse_description(stored, "the options in " + plain.string()).options),
+        variants(options.param_space, options.tune_config) {}
 
-class ResultMaker {
- public:
-  ResultMaker(ExperimentReader& reader, const fs::path& directory, const TrialHistories& histories,
-              const TunerOptions& options, bool runs, std::shared_ptr<const fs::path> copy)
-      : reader_(reader),
-        directory_(directory),
-        histories_(histories),
-        variants_(options.param_space, options.tune_config),
-        checkpoint_config_(options.run_config.checkpoint_config),
-        runs_(runs),
-        copy_(std::move(copy)) {}
-
-  Result make(std::size_t index, const store::TrialRow& row, const std::vector<std::string>& ids) const {
-    const TrialHistory& history = histories_.trials()[index];
-    Result result{.trial_id = row.trial_id,
-                  .status = status_of(row.status, runs_),
-                  .config = Config(base::parse_json(row.config, "the config of trial " + row.trial_id).dict()),
-                  .metrics = metrics(history.last_result),
-                  .path = directory_ / row.directory,
-                  .drawn_config = history.drawn_config,
-                  .exploits = history.exploits,
-                  .attempts = row.attempt,
-                  .failures = history.failures,
-                  .rows = std::make_shared<const detail::ResultRows>(
-                      detail::ResultRows{history.results, history.donor_results, copy_})};
-    if (result.status == TrialStatus::error) result.error = row.error;
-    result.sampled = variants_.sampled(static_cast<std::int64_t>(index), result.drawn_config);
-    for (std::size_t i = 0; i < result.exploits.size(); ++i) {
-      ExploitRecord& exploit = result.exploits[i];
-      exploit.training_iteration = iteration(history.before[i]);
-      exploit.donor_iteration = iteration(history.donor_results[i]);
-      exploit.donor = ids[history.donors[i]];
-      exploit.checkpoint = directory_ / exploit.checkpoint;
-    }
-    return result;
+  // Returns true if the store is the one that was read, perhaps with more rows.
+  bool fits(const ExperimentReader& reader) const {
+    return reader.writer() == writer && reader.info().options == info.options && reader.has_passed(position);
   }
+  void read(ExperimentReader& reader);
 
-  // `existing` are the trial's own checkpoints.
-  void add_checkpoints(Result& result, std::size_t index, std::span<const CheckpointName> existing,
-                       const std::vector<store::TrialRow>& rows) const {
-    const auto checkpoint = [&](const CheckpointName& name) {
-      return Checkpoint::from_directory(directory_ / rows[name.trial].directory /
-                                        checkpoint::checkpoint_name(static_cast<std::int64_t>(name.number)));
-    };
-    const TrialHistory& history = histories_.trials()[index];
-    if (history.latest_checkpoint) result.checkpoint = checkpoint(*history.latest_checkpoint);
-    // Existing checkpoints are those that retention keeps, and some that other trials may continue from.
-    checkpoint::CheckpointRegistry registry(checkpoint_config_);
-    std::map<checkpoint::CheckpointId, CheckpointName> names;
-    for (const CheckpointName& name : existing) {
-      if (name.number >= history.checkpoints.size()) continue;  // reported too late, by replaced decisions
-      names.emplace(registry.add(0, 0, "", metrics(history.checkpoints[name.number].result)), name);
-    }
-    if (names.empty()) return;
-    for (const checkpoint::CheckpointId id : registry.kept(0))
-      result.best_checkpoints.emplace_back(checkpoint(names.at(id)), registry.get(id).metrics);
-  }
+  const fs::path directory;
+  std::vector<Result> results = {};
+  ExperimentSummary summary = {};
 
  private:
-  Metrics metrics(std::int64_t result) const {
-    if (result == 0) return {};
-    return Metrics(base::parse_json(reader_.metrics(result), "a result in " + directory_.string()).dict());
-  }
-  std::int64_t iteration(std::int64_t result) const { return training_iteration(metrics(result)); }
+  // The trials whose results may differ from those that were made.
+  using Touched = std::set<std::size_t>;
 
-  ExperimentReader& reader_;
-  const fs::path& directory_;
-  const TrialHistories& histories_;
-  VariantGenerator variants_;
-  CheckpointConfig checkpoint_config_;
-  bool runs_;
-  std::shared_ptr<const fs::path> copy_;
+  void read_trials(const ExperimentReader& reader, Touched& touched);
+  void read_checkpoints(const ExperimentReader& reader, Touched& touched);
+  void read_rows(const ExperimentReader& reader, Touched& touched);
+  void summarize(const ExperimentReader& reader);
+  Result result_of(ExperimentReader& reader, std::size_t index) const;
+  void add_checkpoints(ExperimentReader& reader, Result& result, std::size_t index) const;
+  Metrics metrics(ExperimentReader& reader, std::int64_t result) const {
+    if (result == 0) return {};
+    return Metrics(base::parse_json(reader.metrics(result), "a result in " + directory.string()).dict());
+  }
+  std::int64_t iteration(ExperimentReader& reader, std::int64_t result) const {
+    return training_iteration(metrics(reader, result));
+  }
+
+  std::shared_ptr<const fs::path> copy;
+  std::string writer;
+  store::ExperimentInfo info;
+  Value stored;
+  TunerOptions options;
+  VariantGenerator variants;
+  store::Position position = {};
+  store::RowChecksums known_trials = {};
+  store::RowChecksums known_checkpoints = {};
+  std::vector<store::TrialRow> rows = {};
+  std::map<std::int64_t, CheckpointName> checkpoints = {};  // that exist, by id
+  TrialHistories histories = {};
+  bool runs = false;
 };
 
-}  // namespace
+void ResultReader::State::read(ExperimentReader& reader) {
+  Touched touched;
+  read_trials(reader, touched);
+  read_checkpoints(reader, touched);
+  read_rows(reader, touched);
+  position = reader.position();
+  summarize(reader);
+  if (const bool now = summary.state == ExperimentState::running; std::exchange(runs, now) != now) {
+    for (std::size_t i = 0; i < rows.size(); ++i) touched.insert(i);  // the status of those that have not ended
+  }
+  results.resize(rows.size());
+  for (const std::size_t i : touched) {
+    results[i] = result_of(reader, i);
+    add_checkpoints(reader, results[i], i);
+  }
+}
+
+void ResultReader::State::read_trials(const ExperimentReader& reader, Touched& touched) {
+  auto [changed, removed] = reader.changed_trials(known_trials);
+  if (!removed.empty())
+    throw StorageError(fmt::format("trial {} has vanished from the store in {}: it was changed by another program",
+                                   removed.front(), directory.string()));
+  for (store::TrialRow& row : changed) {
+    if (row.trial < 0 || std::cmp_greater_equal(row.trial, rows.size())) {
+      histories.add(row);
+      rows.emplace_back();
+    }
+    const auto index = static_cast<std::size_t>(row.trial);
+    rows[index] = std::move(row);
+    touched.insert(index);
+  }
+}
+
+void ResultReader::State::read_checkpoints(const ExperimentReader& reader, Touched& touched) {
+  const auto [added, removed] = reader.changed_checkpoints(known_checkpoints);
+  if (added.empty() && removed.empty()) return;
+  for (const std::int64_t id : removed) {
+    touched.insert(checkpoints.at(id).trial);
+    checkpoints.erase(id);
+  }
+  for (const store::CheckpointRow& row : added) {
+    const CheckpointName name = histories.name_of(row.directory);
+    checkpoints.insert_or_assign(row.id, name);
+    touched.insert(name.trial);
+  }
+  std::vector<CheckpointName> existing;
+  for (const auto& [id, name] : checkpoints) existing.push_back(name);
+  histories.set_existing(std::move(existing));
+}
+
+void ResultReader::State::read_rows(const ExperimentReader& reader, Touched& touched) {
+  const auto add = [&](const auto& row) {
+    histories.add(row);
+    if (row.trial >= 0 && std::cmp_less(row.trial, rows.size())) touched.insert(static_cast<std::size_t>(row.trial));
+  };
+  reader.visit({.result = add, .event = add, .decision = add}, position.sequence);
+}
+
+void ResultReader::State::summarize(const ExperimentReader& reader) {
+  const TuneConfig& tune = options.tune_config;
+  summary = {.name = directory.filename(),
+             .trainable = info.trainable,
+             .state = reader.finished()     ? ExperimentState::finished
+                      : reader.controller() ? ExperimentState::running
+                                            : ExperimentState::interrupted,
+             .controller = reader.controller().value_or(""),
+             .options = Config(stored.dict()),
+             .metric = tune.metric.name,
+             .mode = tune.mode,
+             .started = histories.first_time(),
+             .last_event = histories.last_time(),
+             .running_seconds = histories.running_time().seconds_at(histories.last_time()),
+             .sessions = histories.running_time().sessions(),
+             .stop_reason = histories.stop_reason()};
+  summary.is_paused = summary.state == ExperimentState::running && histories.running_time().is_paused();
+}
+
+Result ResultReader::State::result_of(ExperimentReader& reader, std::size_t index) const {
+  const store::TrialRow& row = rows[index];
+  const TrialHistory& history = histories.trials()[index];
+  Result result{.trial_id = row.trial_id,
+                .status = status_of(row.status, runs),
+                .config = Config(base::parse_json(row.config, "the config of trial " + row.trial_id).dict()),
+                .metrics = metrics(reader, history.last_result),
+                .path = directory / row.directory,
+                .drawn_config = history.drawn_config,
+                .exploits = history.exploits,
+                .attempts = row.attempt,
+                .failures = history.failures,
+                .rows = std::make_shared<const detail::ResultRows>(
+                    detail::ResultRows{history.results, history.donor_results, copy})};
+  if (result.status == TrialStatus::error) result.error = row.error;
+  result.sampled = variants.sampled(static_cast<std::int64_t>(index), result.drawn_config);
+  for (std::size_t i = 0; i < result.exploits.size(); ++i) {
+    ExploitRecord& exploit = result.exploits[i];
+    exploit.training_iteration = iteration(reader, history.before[i]);
+    exploit.donor_iteration = iteration(reader, history.donor_results[i]);
+    exploit.donor = rows[history.donors[i]].trial_id;
+    exploit.checkpoint = directory / exploit.checkpoint;
+  }
+  return result;
+}
+
+void ResultReader::State::add_checkpoints(ExperimentReader& reader, Result& result, std::size_t index) const {
+  const auto checkpoint = [&](const CheckpointName& name) {
+    return Checkpoint::from_directory(directory / rows[name.trial].directory /
+                                      checkpoint::checkpoint_name(static_cast<std::int64_t>(name.number)));
+  };
+  const TrialHistory& history = histories.trials()[index];
+  if (history.latest_checkpoint) result.checkpoint = checkpoint(*history.latest_checkpoint);
+  // Existing checkpoints are those that retention keeps, and some that other trials may continue from.
+  checkpoint::CheckpointRegistry registry(options.run_config.checkpoint_config);
+  std::map<checkpoint::CheckpointId, CheckpointName> names;
+  for (const CheckpointName& name :
+       std::ranges::equal_range(histories.existing_checkpoints(), index, {}, &CheckpointName::trial)) {
+    if (name.number >= history.checkpoints.size()) continue;  // reported too late, by replaced decisions
+    names.emplace(registry.add(0, 0, "", metrics(reader, history.checkpoints[name.number].result)), name);
+  }
+  if (names.empty()) return;
+  for (const checkpoint::CheckpointId id : registry.kept(0))
+    result.best_checkpoints.emplace_back(checkpoint(names.at(id)), registry.get(id).metrics);
+}
+
+ResultReader::ResultReader(fs::path directory, std::shared_ptr<const fs::path> copy)
+    : directory_(std::move(directory)), copy_(std::move(copy)) {}
+ResultReader::ResultReader(ResultReader&&) noexcept = default;
+ResultReader::~ResultReader() = default;
+
+void ResultReader::read(ExperimentReader::Check check) {
+  const fs::path plain = fs::canonical(directory_);  // resolves links, so that the experiment keeps its name
+  std::unique_ptr<State> state = std::move(state_);
+  ExperimentReader reader(plain, check);
+  if (state == nullptr || state->directory != plain || !state->fits(reader)) {
+    state = std::make_unique<State>(reader, plain, copy_);
+    ++generation_;
+  }
+  state->read(reader);
+  state_ = std::move(state);
+}
+
+ResultGrid ResultReader::results() const& { return {state_->directory, state_->results, state_->summary}; }
+ResultGrid ResultReader::results() && {
+  const std::unique_ptr<State> state = std::move(state_);
+  return {state->directory, std::move(state->results), std::move(state->summary)};
+}
 
 ResultGrid ResultGrid::from_directory(const fs::path& directory) {
   return base::with_storage_errors([&] {
@@ -146,34 +258,9 @@ ResultGrid ResultGrid::from_directory(const fs::path& directory) {
 
 ResultGrid read_results(const fs::path& directory, ExperimentReader::Check check,
                         std::shared_ptr<const fs::path> copy) {
-  const fs::path plain = fs::canonical(directory);  // resolves links, so that the experiment keeps its name
-  ExperimentReader reader(plain, check);
-  const Value stored = stored_options(reader, plain);
-  const TunerOptions options = parse_description(stored, "the options in " + plain.string()).options;
-  ExperimentSummary summary = summary_of(reader, plain, options.tune_config, stored);
-  const std::vector<store::TrialRow> rows = reader.trials();
-  TrialHistories histories(rows, reader.checkpoints());
-  reader.visit({.result = [&](const store::ResultRow& row) { histories.add(row); },
-                .event = [&](const store::EventRow& row) { histories.add(row); },
-                .decision = [&](const store::DecisionRow& row) { histories.add(row); }});
-  summary.started = histories.first_time();
-  summary.last_event = histories.last_time();
-  summary.running_seconds = histories.running_time().seconds_at(histories.last_time());
-  summary.sessions = histories.running_time().sessions();
-  summary.stop_reason = histories.stop_reason();
-  summary.is_paused = summary.state == ExperimentState::running && histories.running_time().is_paused();
-
-  const ResultMaker maker(reader, plain, histories, options, summary.state == ExperimentState::running,
-                          std::move(copy));
-  std::vector<std::string> ids;
-  std::ranges::transform(rows, std::back_inserter(ids), &store::TrialRow::trial_id);
-  const std::vector<CheckpointName>& existing = histories.existing_checkpoints();
-  std::vector<Result> results;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    results.push_back(maker.make(i, rows[i], ids));
-    maker.add_checkpoints(results.back(), i, std::ranges::equal_range(existing, i, {}, &CheckpointName::trial), rows);
-  }
-  return {plain, std::move(results), std::move(summary)};
+  ResultReader reader(directory, std::move(copy));
+  reader.read(check);
+  return std::move(reader).results();
 }
 
 }  // namespace cadre::tune

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <vector>
 
+#include "cadre/tune/result.h"
 #include "cadre/value.h"
 
 namespace cadre::tune::detail {
@@ -19,5 +21,9 @@ struct ResultRows {
   // The results of a study, which has no store. `own` is empty then.
   std::vector<Metrics> results = {};
 };
+
+// Calls `visit` as ResultGrid::for_each_result does, but of each trial only from the result with the index `first` on.
+void visit_results(const ResultGrid& grid, const std::function<std::size_t(std::size_t trial)>& first,
+                   const ResultGrid::Visit& visit);
 
 }  // namespace cadre::tune::detail

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "base/json.h"
 #include "cadre/error.h"
@@ -31,16 +32,17 @@ Value parse(const store::DecisionRow& row) {
 
 }  // namespace
 
-TrialHistories::TrialHistories(const std::vector<store::TrialRow>& trials,
-                               const std::vector<store::CheckpointRow>& checkpoints)
-    : histories_(trials.size()), workers_(trials.size()) {
-  for (std::size_t i = 0; i < trials.size(); ++i) {
-    if (trials[i].trial != static_cast<std::int64_t>(i))
-      throw StorageError("the store lists trial " + trials[i].trial_id + " where trial " + std::to_string(i) +
-                         " should be: it was changed by another program");
-    by_directory_.emplace(trials[i].directory, i);
-  }
-  for (const store::CheckpointRow& checkpoint : checkpoints) existing_.push_back(name_of(checkpoint.directory));
+void TrialHistories::add(const store::TrialRow& row) {
+  if (row.trial != static_cast<std::int64_t>(histories_.size()))
+    throw StorageError("the store lists trial " + row.trial_id + " where trial " + std::to_string(histories_.size()) +
+                       " should be: it was changed by another program");
+  by_directory_.emplace(row.directory, histories_.size());
+  histories_.emplace_back();
+  workers_.emplace_back();
+}
+
+void TrialHistories::set_existing(std::vector<CheckpointName> checkpoints) {
+  existing_ = std::move(checkpoints);
   std::ranges::sort(existing_);
 }
 

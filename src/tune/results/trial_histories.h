@@ -40,12 +40,13 @@ struct TrialHistory {
   std::vector<Checkpoint> checkpoints = {};  // all that were ever committed, by number
 };
 
-// Builds the histories from the rows of a store. Rows must be added in order.
+// Builds the histories from the rows of a store. Rows must be added in order, after the trials that they name.
 class TrialHistories {
  public:
-  // Takes all trials, and the checkpoints that still exist.
-  TrialHistories(const std::vector<store::TrialRow>& trials, const std::vector<store::CheckpointRow>& checkpoints);
-
+  // Adds a trial. Throws StorageError if it is not the next one.
+  void add(const store::TrialRow& row);
+  // Sets the checkpoints that exist now.
+  void set_existing(std::vector<CheckpointName> checkpoints);
   void add(const store::ResultRow& row);
   void add(const store::EventRow& row);
   void add(const store::DecisionRow& row);
@@ -53,6 +54,8 @@ class TrialHistories {
   const std::vector<TrialHistory>& trials() const { return histories_; }
   const std::vector<CheckpointName>& existing_checkpoints() const { return existing_; }  // by trial, oldest first
   const RunningTime& running_time() const { return running_time_; }
+  // Returns the name of a checkpoint by its directory. Throws StorageError if it belongs to no trial.
+  CheckpointName name_of(const std::string& directory) const;
   // Returns why a stopper has stopped all trials; empty: none has.
   const std::string& stop_reason() const { return stop_reason_; }
   double first_time() const { return first_time_; }
@@ -65,16 +68,15 @@ class TrialHistories {
     bool runs = false;
   };
   TrialHistory& history_of(std::int64_t trial);
-  CheckpointName name_of(const std::string& directory) const;
   void exploit(std::size_t trial, const Value& data);
   void lose_latest(TrialHistory& history) const;
   void advance_to(double time);
 
-  std::map<std::string, std::size_t, std::less<>> by_directory_;
-  std::vector<TrialHistory> histories_;
-  std::vector<Worker> workers_;
-  std::vector<CheckpointName> existing_;
-  RunningTime running_time_;
+  std::map<std::string, std::size_t, std::less<>> by_directory_ = {};
+  std::vector<TrialHistory> histories_ = {};
+  std::vector<Worker> workers_ = {};
+  std::vector<CheckpointName> existing_ = {};
+  RunningTime running_time_ = {};
   std::string stop_reason_ = {};
   double first_time_ = 0;
   double last_time_ = 0;
