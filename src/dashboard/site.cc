@@ -8,6 +8,7 @@
 #include <future>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/json.h"
 #include "base/percent_encoding.h"
@@ -122,43 +123,65 @@ class WaitingAnswer : public http::PendingResponse {
   std::future<ControlQueue::Outcome> outcome_;
 };
 
-std::string parameter(std::string_view query, std::string_view name) {
+// Returns the values of a parameter, in order.
+std::vector<std::string> parameters(std::string_view query, std::string_view name) {
+  std::vector<std::string> values;
   while (!query.empty()) {
     const std::string_view one = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(one.size() + 1, query.size()));
     const std::size_t at = one.find('=');
-    if (at != std::string_view::npos && one.substr(0, at) == name) return base::percent_decoded(one.substr(at + 1));
+    if (at != std::string_view::npos && one.substr(0, at) == name)
+      values.push_back(base::percent_decoded(one.substr(at + 1)));
   }
-  return {};
+  return values;
 }
 
-// Sends a document as it grows; the experiment is watched meanwhile.
+// Sends documents as they grow; their experiments are watched meanwhile.
 class Following : public http::EventSource {
  public:
-  Following(Board& board, std::string id, std::shared_ptr<LiveDocument> document, std::uint64_t version)
-      : board_(board), id_(std::move(id)), document_(std::move(document)), version_(version) {
-    document_->watch();
-    board_.want(*document_);
+  struct Followed {
+    std::string id = {};
+    std::shared_ptr<LiveDocument> document = {};  // nullptr: there is no such experiment
+    std::uint64_t version = 0;                    // that the client has
+  };
+
+  Following(Board& board, std::vector<Followed> followed) : board_(board), followed_(std::move(followed)) {
+    for (const Followed& one : followed_) {
+      if (!one.document) continue;
+      one.document->watch();
+      board_.want(*one.document);
+    }
+    is_gone_.resize(followed_.size());
   }
-  ~Following() override { document_->unwatch(); }
+  ~Following() override {
+    for (const Followed& one : followed_) {
+      if (one.document) one.document->unwatch();
+    }
+  }
 
   std::string next() override {
-    if (is_gone_) return {};
-    if (board_.document(id_) != document_) {
-      is_gone_ = true;
-      return "event: gone\ndata: 1\n\n";
+    for (std::size_t i = 0; i < followed_.size(); ++i) {
+      std::string text = is_gone_[i] ? "" : news_of(i);
+      if (!text.empty()) return followed_.size() == 1 ? text : fmt::format("event: of\ndata: {}\n\n{}", i, text);
     }
-    LiveDocument::Sent sent = document_->since(version_);
-    version_ = sent.version;
-    return std::move(sent.text);
+    return {};
   }
 
  private:
+  std::string news_of(std::size_t i) {
+    Followed& one = followed_[i];
+    if (!one.document || board_.document(one.id) != one.document) {
+      is_gone_[i] = true;
+      return "event: gone\ndata: 1\n\n";
+    }
+    LiveDocument::Sent sent = one.document->since(one.version);
+    one.version = sent.version;
+    return std::move(sent.text);
+  }
+
   Board& board_;
-  const std::string id_;
-  const std::shared_ptr<LiveDocument> document_;
-  std::uint64_t version_;
-  bool is_gone_ = false;
+  std::vector<Followed> followed_;
+  std::vector<bool> is_gone_ = {};
 };
 
 bool ends_with_one_of(std::string_view path, std::initializer_list<std::string_view> ends) {
@@ -187,7 +210,8 @@ http::Response Site::handle(const http::Request& request) {
 http::Response Site::control(const http::Request& request, std::string_view query) {
   if (!is_from_own_page(request)) return failure(403, reason_of(Refusal::foreign_origin).text);
   if (!is_json(request)) return failure(415, "The request is no JSON: send it with the Content-Type application/json.");
-  const std::string location = board_.location(parameter(query, "id"));
+  const std::vector<std::string> ids = parameters(query, "id");
+  const std::string location = ids.size() == 1 ? board_.location(ids.front()) : "";
   if (location.empty()) return failure(404, "There is no such experiment any more. Go back to the list.");
   Value content;
   try {
@@ -205,14 +229,24 @@ http::Response Site::control(const http::Request& request, std::string_view quer
 }
 
 http::Response Site::events(std::string_view query) {
-  const std::string id = parameter(query, "id");
-  std::shared_ptr<LiveDocument> document = board_.document(id);
-  if (!document) return message(404, "No such experiment", "<p>It has been removed, or is elsewhere now.</p>");
-  const std::uint64_t version = document->version_of(parameter(query, "after"));
+  std::vector<std::string> ids = parameters(query, "id");
+  if (ids.empty()) ids.emplace_back();  // the list
+  if (!is_any_shown(ids)) return message(404, "No such experiment", "<p>It has been removed, or is elsewhere now.</p>");
+  const std::vector<std::string> known = parameters(query, "after");
+  std::vector<Following::Followed> followed;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    std::shared_ptr<LiveDocument> document = board_.document(ids[i]);
+    const std::uint64_t version = document && i < known.size() ? document->version_of(known[i]) : 0;
+    followed.push_back({std::move(ids[i]), std::move(document), version});
+  }
   http::Response made = response(200, "text/event-stream", "");
   made.body.reset();
-  made.events = std::make_unique<Following>(board_, id, std::move(document), version);
+  made.events = std::make_unique<Following>(board_, std::move(followed));
   return made;
+}
+
+bool Site::is_any_shown(const std::vector<std::string>& ids) const {
+  return std::ranges::any_of(ids, [this](const std::string& id) { return board_.document(id) != nullptr; });
 }
 
 http::Response Site::page(std::string_view path, std::string_view query) {
@@ -223,8 +257,9 @@ http::Response Site::page(std::string_view path, std::string_view query) {
   }
   const std::string_view name = path.substr(1);
   const bool is_experiment = name == "experiment";
-  const std::string id = is_experiment ? parameter(query, "id") : "";
-  if (is_experiment && (id.empty() || !board_.document(id)))
+  std::vector<std::string> ids = parameters(query, "id");
+  std::erase(ids, "");  // the list has this one
+  if (is_experiment && !is_any_shown(ids))
     return message(404, "No such experiment",
                    "<p>It has been removed, or was not found yet. <a href=\"./\">The list of experiments</a></p>");
   if (name.empty() || is_experiment) {

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "dashboard/board.h"
 #include "dashboard/control_queue.h"
@@ -11,10 +12,10 @@
 
 namespace cadre::dashboard {
 
-// Below /<token>/ are the list of experiments ("/"), a page for each ("/experiment?id=..."), the streams of both
-// ("/events", "/events?id=..."), and the scripts and style sheets. A POST to "/control?id=..." makes a request to an
-// experiment, if that is allowed; docs/formats.md, "The dashboard", describes it. All else is refused: nothing else
-// here changes anything.
+// Below /<token>/ are the list of experiments ("/"), a page for each or several ("/experiment?id=...&id=..."), the
+// streams of both ("/events", "/events?id=...&id=..."), and the scripts and style sheets. A POST to "/control?id=..."
+// makes a request to an experiment, if that is allowed; docs/formats.md, "The dashboard", describes it. All else is
+// refused: nothing else here changes anything.
 class Site {
  public:
   // `controls`: nullptr if pages may only look.
@@ -25,6 +26,7 @@ class Site {
 
  private:
   http::Response control(const http::Request& request, std::string_view query);
+  bool is_any_shown(const std::vector<std::string>& ids) const;
   http::Response page(std::string_view path, std::string_view query);
   http::Response events(std::string_view query);
 

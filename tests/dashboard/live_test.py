@@ -122,6 +122,70 @@ class LiveTest(DashboardTest):
             self.assertEqual(len(shown["trials"]), page.locator(".trials tbody tr").count())
             self.assertTrue(page.evaluate("window.sameDocument"))
 
+    def test_experiments_side_by_side_grow_and_go(self):
+        with Running(self.folder / "one", 3, 12, "fifo=1") as one, Running(self.folder / "two", 3, 12, "fifo=1") as two, Dashboard(self.folder) as dashboard:
+            ids = [dashboard.id_of(f"{name}/experiment") for name in ("one", "two")]
+            with self.opened(f"{dashboard.url}experiment?id={ids[0]}&id={ids[1]}") as page:
+                show_all(page)
+                names = page.eval_on_selector_all(".experiments tbody tr", "(rows) => rows.map((row) => row.dataset.experiment)")
+                self.assertEqual(names, ["one/experiment", "two/experiment"])
+                page.click("#tab-1")
+                page.select_option(".comparison select >> nth=0", "loss")
+                page.focus(".comparison .chart >> nth=0")
+                page.keyboard.press("+")
+                zoom = page.get_attribute(".comparison .chart >> nth=0", "data-zoom")
+                self.assertTrue(json.loads(zoom)["x"])
+                best = "document.querySelectorAll('.experiments [data-column=best]')[{}].dataset.value"
+                before = [page.evaluate(best.format(at)) for at in range(2)]
+                iteration = "document.querySelector('#panel-1 .trials td[data-column=training_iteration]').dataset.value"
+                two.open_gate(1)
+                wait_until(page, f"{iteration} === '5' && {best.format(1)} !== '{before[1]}'")
+                self.assertEqual(page.evaluate(best.format(0)), before[0])
+                one.open_gate(1)
+                wait_until(page, f"{best.format(0)} !== '{before[0]}'")
+                self.assertEqual(page.get_attribute(".comparison .chart >> nth=0", "data-zoom"), zoom)
+                self.assertEqual(page.evaluate("document.activeElement.className"), "chart")
+                self.assertEqual(page.get_attribute("#tab-1", "aria-selected"), "true")
+                page.click("#tab-0")  # its panel is made now, of what has come meanwhile
+                self.assertEqual(page.evaluate(iteration.replace("panel-1", "panel-0")), "5")
+                for running in one, two:  # catches up after both have gone on
+                    running.open_gate(2)
+                with self.opened(page.url) as fresh:
+                    show_all(fresh)
+                    wait_until(page, f"{best.format(0)} === {best.format(1)}")
+                    for at in range(2):
+                        wait_until(fresh, f"{best.format(at)} === '{page.evaluate(best.format(at))}'")
+                two.process.kill()
+                two.process.wait()
+                wait_until(page, "document.querySelectorAll('.experiments tbody tr')[1].textContent.includes('interrupted')")
+                shutil.rmtree(self.folder / "two")
+                wait_until(page, "document.querySelector('p.unreadable')?.textContent.includes('It is not there any more')")
+                one.open_gate(3)
+                wait_until(page, "document.querySelector('#panel-0 .state').textContent === 'finished'")
+                self.keep_screenshot(page, "compared-growing")
+
+    def test_one_stream_has_the_changes_of_several_experiments(self):
+        with Running(self.folder / "one", 3, 12, "fifo=1") as one, Running(self.folder / "two", 3, 12, "fifo=1"), Dashboard(self.folder) as dashboard:
+            ids = [dashboard.id_of(f"{name}/experiment") for name in ("one", "two")]
+            stream = dashboard.events(f"?id={ids[0]}&id={ids[1]}")
+            known = {}
+            while len(known) < 2:
+                _, _, of = next(stream)
+                event, last, document = next(stream)
+                self.assertEqual((event, document["path"]), ("document", str(self.folder / ("one", "two")[of] / "experiment")))
+                known[of] = last
+            one.open_gate(1)
+            event, _, of = next(stream)
+            self.assertEqual((event, of, next(stream)[0]), ("of", 0, "change"))
+            # Who comes back gets what it lacks of each.
+            again = dashboard.events(f"?id={ids[1]}&after={known[1]}&id={ids[0]}&after=&id=nowhere&after=")
+            seen = {}
+            while not {1, 2} <= set(seen):
+                _, _, of = next(again)
+                seen.setdefault(of, next(again)[0])
+            self.assertEqual(seen.pop(0, "change"), "change")
+            self.assertEqual(seen, {1: "document", 2: "gone"})
+
     def test_what_arrives_during_a_drag_or_while_a_trial_is_open_disturbs_neither(self):
         with Running(self.folder / "here", 3, 12, "fifo=1") as running, Dashboard(self.folder) as dashboard, self.experiment(dashboard, "here/experiment") as page:
             show_all(page)

@@ -91,6 +91,61 @@ class PageTest(DashboardTest):
             page.keyboard.press("Enter")  # the head keeps the focus
             self.assertEqual(page.eval_on_selector_all(".list tbody tr", "(rows) => rows.map((row) => row.dataset.name)"), names[::-1])
 
+    # ---- Side by side
+
+    def test_marked_experiments_are_shown_side_by_side(self):
+        other = make(self.results / "deep", "population", "population", 6)
+        self.addCleanup(shutil.rmtree, other)
+        names = "deep/population", "population"
+        with self.opened(self.dashboard.url) as page:
+            for name in names:
+                wait_until(page, f"document.querySelector('.list tr[data-name=\"{name}\"]')")
+            self.assertTrue(page.locator(".marked a").is_hidden())
+            page.focus(f".list tr[data-name='{names[0]}'] input")
+            page.keyboard.press("Space")
+            self.assertTrue(page.locator(".marked a").is_hidden())
+            page.keyboard.press("Space")
+            page.keyboard.press("Space")
+            page.fill(".search input", "run")  # what is marked stays, also where it is not shown
+            page.fill(".search input", "")
+            page.check(f".list tr[data-name='{names[1]}'] input")
+            self.assertEqual(page.text_content(".marked a"), "Compare 2 experiments")
+            page.click(".marked a")
+            wait_until(page, "document.querySelector('.experiments')")
+            rows = page.eval_on_selector_all(".experiments tbody tr", """(rows) => rows.map((row) =>
+                [row.dataset.experiment, row.querySelector('[data-column=best]').dataset.value, row.querySelector('[data-column=trials]').textContent])""")
+            best = [str(json.loads(cadre("best", one, "--json"))["value"]) for one in (other, self.population)]
+            self.assertEqual(rows, [["deep/population", best[0], "6"], ["results/population", best[1], "12"]])
+            page.locator("[role=tab]", has_text="deep/population").focus()
+            page.keyboard.press("ArrowRight")
+            self.assertEqual(page.locator("#panel-1 .tile[data-trials]").get_attribute("data-trials"), "12")
+            show_all(page)
+            self.assertEqual(page.get_attribute(".comparison .chart >> nth=0", "data-lines"), "2")
+            url = page.url
+            page.go_back()
+            wait_until(page, "document.querySelectorAll('.list input:checked').length === 0 && document.querySelector('.list input')")
+            boxes = page.locator(".list input")
+            boxes.first.check()
+            self.assertTrue(page.locator(".marked button").is_visible())
+            page.click(".marked button")
+            self.assertEqual(page.locator(".list input:checked").count(), 0)
+        for width, dark in (1280, False), (1280, True), (400, False), (400, True):
+            with self.opened(url, width=width, dark=dark) as page:
+                show_all(page)
+                self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
+                self.keep_screenshot(page, f"compared-{width}-{'dark' if dark else 'light'}")
+
+    def test_what_is_compared_is_there_or_said_to_be_gone(self):
+        known = self.dashboard.id_of("population")
+        for query in "id=nowhere&id=neither", "id=&id=":
+            self.assertEqual(self.dashboard.request(path=f"{self.dashboard.path}experiment?{query}")[0], 404, query)
+        with self.opened(f"{self.dashboard.url}experiment?id={known}&id=nowhere") as page:
+            self.assertIn("It is not there any more", page.text_content("p.unreadable"))
+            self.assertEqual(page.locator(".experiments tbody tr").count(), 2)
+            self.assertEqual(data(page, ".live")["state"], "live")
+        with self.opened(f"{self.dashboard.url}experiment?id={known}&id={self.dashboard.id_of('damaged')}") as page:
+            self.assertIn("is damaged near byte", page.text_content("p.unreadable"))
+
     def test_several_folders_and_one_experiment_can_be_named(self):
         with Dashboard(self.results / "deep", self.population) as dashboard:
             names = {entry["name"] for entry in dashboard.listed()["experiments"].values()}

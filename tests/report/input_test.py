@@ -54,7 +54,7 @@ class InputTest(browser.PageTest):
         self.assertIn(f"cadre: {damaged}: ", said)
         self.assertIn("the report has 1 of 3 experiments", said)
         with self.page(file) as page:
-            notes = page.locator("main > [data-unreadable]")
+            notes = page.locator("p[data-unreadable]")
             self.assertEqual(notes.count(), 2)
             self.assertIn(str(damaged), notes.first.text_content())
             self.assertIn("is damaged", notes.first.text_content())

@@ -64,18 +64,20 @@ cadre.comparisonTable = (experiments, open) => {
       cadre.element("th", {scope: "col", class: at >= 3 && at <= 5 ? "number" : null}, head)))), cadre.element("tbody", {}, rows)));
 };
 
+// Returns a function that brings the pictures up to date.
 cadre.comparisonCurves = (host, experiments, open) => {
-  const readable = experiments.filter((experiment) => experiment.isReadable && experiment.seriesNames().length > 0);
-  if (readable.length < 1) return;
-  const counts = new Map();
-  for (const experiment of readable) for (const name of experiment.seriesNames()) counts.set(name, (counts.get(name) ?? 0) + 1);
   const skipped = new Set(["training_iteration", "time_total_s", "timestamp"]);
-  const first = readable.map((experiment) => experiment.metric).find((metric) => metric && counts.has(metric));
-  const names = [...counts.keys()].filter((name) => !skipped.has(name)).sort((a, b) => (b === first) - (a === first) || counts.get(b) - counts.get(a));
-  if (!names.length) return;
-  const axes = [...new Map(readable.flatMap((experiment) => cadre.xAxes(experiment)))];
+  const state = {x: null, y: null, mode: null, logY: false};
+  let readable = [], names = [], axes = [];
   const modeOf = (name) => readable.find((experiment) => experiment.metric === name && experiment.mode)?.mode ?? (/acc|score|reward|f1|auc/i.test(name) ? "max" : "min");
-  const state = {x: axes[0][0], y: names[0], mode: modeOf(names[0]), logY: false};
+  const look = () => {
+    readable = experiments.filter((experiment) => experiment.isReadable && experiment.seriesNames().length > 0);
+    const counts = new Map();
+    for (const experiment of readable) for (const name of experiment.seriesNames()) counts.set(name, (counts.get(name) ?? 0) + 1);
+    const first = readable.map((experiment) => experiment.metric).find((metric) => metric && counts.has(metric));
+    names = [...counts.keys()].filter((name) => !skipped.has(name)).sort((a, b) => (b === first) - (a === first) || counts.get(b) - counts.get(a));
+    axes = [...new Map(readable.flatMap((experiment) => cadre.xAxes(experiment)))];
+  };
   const selection = new cadre.ComparisonSelection(experiments, open);
   const label = () => axes.find(([name]) => name === state.x)?.[1] ?? cadre.line(state.x);
   const better = (a, b) => (state.mode === "max" ? a > b : a < b);
@@ -88,6 +90,7 @@ cadre.comparisonCurves = (host, experiments, open) => {
   });
   // One picture for each, with the same axes.
   const linesOf = (experiment) => {
+    if (!readable.includes(experiment)) return [];
     const grey = cadre.theme.css("--line-grey");
     const others = experiment.ranking().slice(0, 1000).reverse().flatMap((trial) => cadre.curveLines(experiment, trial, state.x, state.y)
       .map((line) => ({...line, item: experiment.index, color: grey, width: 1, alpha: experiment.count > 200 ? 0.3 : 0.7})));
@@ -95,51 +98,88 @@ cadre.comparisonCurves = (host, experiments, open) => {
     return [...others, ...best.map((line) => ({...line, item: experiment.index, color: cadre.comparisonColor(experiment.index), width: 2.5}))];
   };
   const grid = cadre.element("div", {class: "side-by-side"});
-  const small = readable.map((experiment) => {
+  let lines = [];  // by experiment, as drawn in `small`
+  const small = experiments.map((experiment, at) => {
     const one = new cadre.Chart(cadre.element("div", {class: "chart-host"}), {label: `Learning curves of ${cadre.line(experiment.name)}`, height: 220,
-      x: {label: ""}, y: {}, lines: () => linesOf(experiment)});
+      x: {label: ""}, y: {}, lines: () => lines[at]});
     grid.append(cadre.element("figure", {class: "schedule"}, cadre.element("figcaption", {}, cadre.userText(experiment.name)), one.host));
     return one;
   });
   const caption = cadre.element("p", {class: "caption"});
-  const update = () => {
+  const layOut = () => {
     caption.textContent = `${cadre.line(state.y)}: the ${state.mode === "max" ? "highest" : "lowest"} of all trials so far`;
     chart.options.x = {label: label(), whole: state.x === "training_iteration"};
     chart.options.y = {log: state.logY};
-    chart.zoom = null;
-    chart.update();
-    const frame = chart.extentOf.call({options: {x: {}, y: {log: state.logY}}}, readable.flatMap(linesOf));
+    lines = experiments.map(linesOf);
+    const frame = chart.extentOf.call({options: {x: {}, y: {log: state.logY}}}, lines.flat());
     small.forEach((one, at) => {
-      one.host.parentElement.hidden = linesOf(readable[at]).length === 0;  // it has no such metric
+      one.host.parentElement.hidden = lines[at].length === 0;  // it has no such metric
       one.options.x = {...chart.options.x, range: frame.x};
       one.options.y = {log: state.logY, range: frame.y};
-      one.zoom = null;
-      one.update();
     });
   };
-  const mode = cadre.choice("good", [["max", "high values"], ["min", "low values"]], state.mode, (value) => { state.mode = value; update(); });
-  host.append(cadre.element("div", {class: "controls"},
-    cadre.choice("metric", names.map((name) => [name, name]), state.y, (value) => {
-      state.y = value;
-      mode.querySelector("select").value = state.mode = modeOf(value);
-      update();
-    }), mode, cadre.choice("by", axes, state.x, (value) => { state.x = value; update(); }),
-    cadre.toggle("log y", false, (on) => { state.logY = on; update(); }), cadre.button("Reset zoom", () => chart.setZoom(null))),
+  const choose = (values) => {
+    Object.assign(state, values);
+    layOut();
+    for (const one of [chart, ...small]) {
+      one.zoom = null;
+      one.update();
+    }
+  };
+  const mode = cadre.choice("good", [["max", "high values"], ["min", "low values"]], "max", (value) => choose({mode: value}));
+  const metric = cadre.choice("metric", [], null, (y) => {
+    mode.querySelector("select").value = modeOf(y);
+    choose({y, mode: modeOf(y)});
+  });
+  const by = cadre.choice("by", [], null, (x) => choose({x}));
+  const parts = cadre.element("div", {class: "comparison-curves", hidden: true}, cadre.element("div", {class: "controls"}, metric, mode, by,
+    cadre.toggle("log y", false, (logY) => choose({logY})), cadre.button("Reset zoom", () => chart.setZoom(null))),
   caption, chart.host, cadre.element("h3", {}, "All curves, with the same axes"), grid);
+  host.append(parts);
+  const update = () => {
+    look();
+    parts.hidden = !names.length;
+    if (!names.length) return;
+    cadre.setOptions(metric, names.map((name) => [name, name]));
+    cadre.setOptions(by, axes);
+    if (state.y === null || !names.includes(state.y)) {
+      const [y, x, good] = [names[0], axes[0][0], modeOf(names[0])];
+      metric.querySelector("select").value = y;
+      by.querySelector("select").value = x;
+      mode.querySelector("select").value = good;
+      return choose({x, y, mode: good});
+    }
+    layOut();
+    for (const one of [chart, ...small]) one.refresh();
+  };
   update();
+  return update;
 };
 
+// Gives experiments with the same name more of their paths.
+cadre.tellApart = (experiments) => {
+  const isShared = (name) => experiments.filter((other) => other.name === name).length > 1;
+  for (const parts of [2, Infinity]) {
+    for (const experiment of experiments.filter(({name}) => isShared(name)))
+      experiment.label = experiment.document.path?.split("/").slice(-parts).join("/");
+    for (const experiment of experiments) experiment.name = experiment.label ?? experiment.name;
+  }
+};
+
+// Makes the parts about several experiments. Returns a view for pages that grow: update(changes) calls, for each experiment
+// that has news, a function that gives it a later document and returns the keys of it that have changed.
 cadre.buildComparison = (main, experiments) => {
+  cadre.tellApart(experiments);
   const panels = experiments.map((experiment, at) => cadre.element("div", {class: "experiment", role: "tabpanel", id: `panel-${at}`, "aria-labelledby": `tab-${at}`, hidden: true}));
-  const tabs = experiments.map((experiment, at) => cadre.button(cadre.userText(experiment.name), () => show(at),
-    {role: "tab", id: `tab-${at}`, "aria-controls": `panel-${at}`, class: experiment.isReadable ? null : "unreadable-tab"}));
+  const views = experiments.map(() => null);
+  const tabs = experiments.map((experiment, at) => cadre.button(cadre.userText(experiment.name), () => show(at), {role: "tab", id: `tab-${at}`, "aria-controls": `panel-${at}`}));
   const show = (at) => {
     tabs.forEach((tab, i) => {
       tab.setAttribute("aria-selected", i === at);
       tab.tabIndex = i === at ? 0 : -1;
       panels[i].hidden = i !== at;
     });
-    if (!panels[at].hasChildNodes()) cadre.buildExperiment(panels[at], experiments[at]);
+    views[at] ??= cadre.buildExperiment(panels[at], experiments[at]);
   };
   const open = (at) => {
     show(at);
@@ -152,10 +192,28 @@ cadre.buildComparison = (main, experiments) => {
     show(next);
     tabs[next].focus();
   }}, tabs);
-  const card = cadre.element("section", {class: "card comparison", "aria-labelledby": "comparison-title"}, cadre.element("h2", {id: "comparison-title"}, "Comparison"),
-    cadre.comparisonTable(experiments, open));
-  main.append(...experiments.filter((experiment) => !experiment.isReadable).map((experiment) => cadre.element("p", {class: "card unreadable", role: "alert", "data-unreadable": experiment.name},
-    cadre.userText(experiment.name), " could not be read: ", cadre.line(experiment.document.reason))), card, bar, ...panels);
-  cadre.comparisonCurves(card, experiments, open);
+  const unreadable = cadre.element("div"), table = cadre.element("div");
+  const card = cadre.element("section", {class: "card comparison", "aria-labelledby": "comparison-title"}, cadre.element("h2", {id: "comparison-title"}, "Comparison"), table);
+  main.append(unreadable, card, bar, ...panels);
+  const summarize = () => {
+    experiments.forEach((experiment, at) => tabs[at].classList.toggle("unreadable-tab", !experiment.isReadable));
+    const faults = experiments.filter((experiment) => !experiment.isReadable).map((experiment) => cadre.element("p",
+      {class: "card unreadable", role: "alert", "data-unreadable": experiment.name}, cadre.userText(experiment.name), " could not be read: ", cadre.line(experiment.document.reason)));
+    if (faults.map((one) => one.textContent).join() !== Array.from(unreadable.children, (one) => one.textContent).join()) cadre.replaceChildren(unreadable, faults);  // is read out once
+    const scrolled = table.firstChild?.scrollLeft ?? 0;
+    cadre.keepFocus(table, () => cadre.replaceChildren(table, cadre.comparisonTable(experiments, open)));
+    table.firstChild.scrollLeft = scrolled;
+  };
+  summarize();
+  const updateCurves = cadre.comparisonCurves(card, experiments, open);
   show(Math.max(0, experiments.findIndex((experiment) => experiment.isReadable)));
+  return {update: (changes) => {
+    changes.forEach((apply, at) => {
+      if (!apply) return;
+      if (views[at]) views[at] = views[at].update(apply);
+      else apply();
+    });
+    summarize();
+    updateCurves();
+  }};
 };

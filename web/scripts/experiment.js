@@ -11,7 +11,7 @@ cadre.Experiment = class {
   setDocument(document) {
     this.document = document;
     this.ranked = null;
-    this.name = document.name;
+    this.name = this.label ?? document.name;
     this.isReadable = document.kind !== "unreadable";
     if (!this.isReadable) return;
     this.isRun = document.kind === "training_run";

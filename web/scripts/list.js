@@ -51,10 +51,21 @@ cadre.doneBar = (entry) => {
   return cadre.element("span", {class: "done", title: left ? `about ${cadre.duration(Math.round(left))} left` : null}, bar, `${Math.floor(100 * share)} %`);
 };
 
+cadre.mostTogether = 12;  // experiments side by side: their colours and curves are still told apart
+
 cadre.startList = () => {
   const page = document.getElementById("page");
-  const live = new cadre.Live("");
+  const live = new cadre.Live([""]);
+  const [feed] = live.feeds;
   const state = {sort: "last", isDown: true, search: ""};
+  const marked = new Set();  // ids of experiments to compare
+  const compare = cadre.element("a", {class: "button", hidden: true});
+  const clear = cadre.button("Unmark all", () => {
+    marked.clear();
+    for (const box of body.querySelectorAll("input")) box.checked = false;
+    showMarked();
+    search.focus();
+  }, {hidden: true});
   const head = cadre.element("tr"), body = cadre.element("tbody");
   const found = cadre.element("span", {class: "note", "aria-live": "polite"});
   const faults = cadre.element("div");
@@ -64,7 +75,7 @@ cadre.startList = () => {
     cadre.element("table", {class: "list"}, cadre.element("caption", {class: "off-screen"}, "Experiments"), cadre.element("thead", {}, head), body));
   page.append(cadre.element("header", {class: "top"}, cadre.element("div", {class: "top-bar"}, cadre.element("div", {class: "brand"}, "cadre dashboard"), cadre.liveState(live)),
     cadre.element("h1", {}, "Experiments")), cadre.element("main", {}, faults, cadre.element("section", {class: "card"}, cadre.element("div", {class: "controls"},
-    cadre.element("label", {class: "search"}, search), found), scroll)));
+    cadre.element("label", {class: "search"}, search), found, cadre.element("span", {class: "marked"}, compare, clear)), scroll)));
   const rows = new Map();  // by id: {row, text}
 
   const showHead = () => cadre.replaceChildren(head, columns.map((column) => cadre.element("th", {scope: "col", class: column.isNumber ? "number" : null, "data-column": column.key,
@@ -77,6 +88,25 @@ cadre.startList = () => {
     head.querySelector(`[data-column="${column.key}"] button`).focus();
   }, {class: "sort"}))));
 
+  const showMarked = () => {
+    for (const id of marked) if (!(id in feed.document.experiments)) marked.delete(id);
+    compare.hidden = marked.size < 2;
+    clear.hidden = marked.size === 0;
+    compare.textContent = `Compare ${cadre.plural(marked.size, "experiment")}`;
+    compare.href = `experiment?${new URLSearchParams(Array.from(marked, (id) => ["id", id]))}`;
+    for (const box of body.querySelectorAll("input")) box.disabled = !box.checked && marked.size >= cadre.mostTogether;
+  };
+
+  const markBox = (id, entry) => {
+    const box = cadre.element("input", {type: "checkbox", "aria-label": `Mark ${cadre.line(entry.name)} to compare it`, title: "Mark to compare", onchange: () => {
+      if (box.checked) marked.add(id);
+      else marked.delete(id);
+      showMarked();
+    }});
+    box.checked = marked.has(id);
+    return box;
+  };
+
   // Returns the row of an experiment, made anew only where the experiment has changed, so that the focus stays.
   const rowOf = (id, entry) => {
     const text = JSON.stringify(entry);
@@ -85,7 +115,8 @@ cadre.startList = () => {
     const row = known?.row ?? cadre.element("tr", {"data-id": id});
     Object.assign(row.dataset, {name: entry.name, state: entry.state ?? "unreadable"});
     cadre.keepFocus(row, () => cadre.replaceChildren(row, columns.map((column, at) => (at === 0
-      ? cadre.element("th", {scope: "row"}, cadre.element("a", {href: `experiment?id=${encodeURIComponent(id)}`, title: cadre.printable(entry.path ?? "")}, cadre.userText(entry.name)))
+      ? cadre.element("th", {scope: "row"}, cadre.element("div", {class: "marking"}, markBox(id, entry),
+        cadre.element("a", {href: `experiment?id=${encodeURIComponent(id)}`, title: cadre.printable(entry.path ?? "")}, cadre.userText(entry.name))))
       : entry.kind === "unreadable" && at === 2 ? cadre.element("td", {class: "reason", colspan: columns.length - 2, title: cadre.printable(entry.error)}, cadre.line(entry.error))
         : entry.kind === "unreadable" && at > 2 ? null
           : cadre.element("td", {"data-column": column.key, class: column.isNumber ? "number" : null}, column.show(entry))))));
@@ -94,7 +125,7 @@ cadre.startList = () => {
   };
 
   const show = () => {
-    const {experiments, found: all, complete, faults: reasons} = live.document;
+    const {experiments, found: all, complete, faults: reasons} = feed.document;
     const column = columns.find((one) => one.key === state.sort);
     const isNone = (value) => typeof value === "number" && Number.isNaN(value);
     const entries = Object.entries(experiments).filter(([, entry]) => state.search.split(/\s+/).every((word) =>
@@ -116,12 +147,13 @@ cadre.startList = () => {
     document.title = running ? `${running} running \u2013 cadre dashboard` : "cadre dashboard";
     page.removeAttribute("aria-busy");
     page.dataset.ready = "";
-    page.dataset.after = live.after;
+    page.dataset.after = feed.after;
+    showMarked();
   };
 
   showHead();
   cadre.follow(live, () => {
-    live.take();
+    feed.take();
     show();
   });
   setInterval(() => {

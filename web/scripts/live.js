@@ -1,4 +1,4 @@
-// A document that the dashboard's server keeps up to date: a stream of events, which is opened again whenever it breaks.
+// Documents that the dashboard's server keeps up to date: a stream of events, which is opened again whenever it breaks.
 "use strict";
 
 // Carries a change out, in place where it can. docs/formats.md describes changes, "The dashboard".
@@ -15,82 +15,9 @@ cadre.applyChange = (value, change) => {
   return value;
 };
 
-// Events: "news" when something has arrived, "state" when `state` has changed: "connecting", "live", "lost" (the server does
-// not answer), "refused" (it has another token), "gone" (it has no such experiment).
-cadre.Live = class extends EventTarget {
-  constructor(id) {
-    super();
-    Object.assign(this, {id, document: null, after: "", state: "connecting", since: Date.now(), heard: Date.now(), news: [], stream: null, timer: 0});
-    // A page that nobody sees holds no connection, of which browsers have few.
-    document.addEventListener("visibilitychange", () => (document.hidden ? this.close() : this.open()));
-    addEventListener("pagehide", () => this.close());
-    addEventListener("pageshow", () => this.open());
-    // A connection may be dead without an end, as through a tunnel.
-    setInterval(() => { if (this.stream && Date.now() - this.heard > cadre.Live.silence) this.fail(); }, 1000);
-    this.open();
-  }
-
-  static silence = 25_000;  // the server says something every ten seconds
-  static pause = 1000;
-
-  url() {
-    const query = new URLSearchParams();
-    if (this.id) query.set("id", this.id);
-    if (this.after) query.set("after", this.after);
-    return `events?${query}`;
-  }
-
-  open() {
-    clearTimeout(this.timer);
-    if (this.stream || document.hidden) return;
-    this.heard = Date.now();
-    const stream = this.stream = new EventSource(this.url());
-    const on = (name, handle) => stream.addEventListener(name, (event) => {
-      if (this.stream !== stream) return;
-      this.heard = Date.now();
-      handle(event);
-    });
-    on("open", () => this.setState("live"));
-    on("alive", () => {});
-    on("document", (event) => this.hear({document: event.data}, event.lastEventId));
-    on("change", (event) => this.hear({change: event.data}, event.lastEventId));
-    on("gone", () => { this.after = ""; this.setState("gone"); this.close(); this.again(); });
-    on("error", () => this.fail());
-  }
-
-  close() {
-    clearTimeout(this.timer);
-    this.stream?.close();
-    this.stream = null;
-  }
-
-  again() { this.timer = setTimeout(() => this.open(), cadre.Live.pause); }
-
-  // Finds out why there is no stream, and tries again.
-  async fail() {
-    this.close();
-    let state = "lost";
-    try {
-      const {status} = await fetch(this.url(), {method: "HEAD"});
-      state = status === 403 ? "refused" : status === 404 ? "gone" : "lost";
-    } catch { /* it does not answer */ }
-    this.setState(state);
-    this.again();
-  }
-
-  setState(state) {
-    if (state === this.state) return;
-    this.state = state;
-    this.since = Date.now();
-    this.dispatchEvent(new Event("state"));
-  }
-
-  hear(one, id) {
-    this.setState("live");
-    this.after = id;
-    this.news.push(one);
-    this.dispatchEvent(new Event("news"));
-  }
+// A document, and what has arrived for it: changes that nobody has looked at yet.
+cadre.Feed = class {
+  constructor(id) { Object.assign(this, {id, document: null, after: "", news: []}); }
 
   // Brings the document up to date. Returns the keys that have changed.
   take() {
@@ -111,12 +38,109 @@ cadre.Live = class extends EventTarget {
   }
 };
 
+// The stream of one or several documents, by their ids. Events: "news" when something has arrived, "state" when `state` has
+// changed: "connecting", "live", "lost" (the server does not answer), "refused" (it has another token), "gone" (there is no
+// such experiment, or none of several).
+cadre.Live = class extends EventTarget {
+  constructor(ids) {
+    super();
+    Object.assign(this, {feeds: ids.map((id) => new cadre.Feed(id)), state: "connecting", since: Date.now(), heard: Date.now(), stream: null, timer: 0});
+    // A page that nobody sees holds no connection, of which browsers have few.
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.close() : this.open()));
+    addEventListener("pagehide", () => this.close());
+    addEventListener("pageshow", () => this.open());
+    // A connection may be dead without an end, as through a tunnel.
+    setInterval(() => { if (this.stream && Date.now() - this.heard > cadre.Live.silence) this.fail(); }, 1000);
+    this.open();
+  }
+
+  static silence = 25_000;  // the server says something every ten seconds
+  static pause = 1000;
+
+  hasNews() { return this.feeds.some((feed) => feed.news.length > 0); }
+
+  url() {
+    const query = new URLSearchParams();
+    for (const {id, after} of this.feeds) {
+      if (id) query.append("id", id);
+      query.append("after", after);
+    }
+    return `events?${query}`;
+  }
+
+  open() {
+    clearTimeout(this.timer);
+    if (this.stream || document.hidden) return;
+    this.heard = Date.now();
+    const stream = this.stream = new EventSource(this.url());
+    let feed = this.feeds[0];  // the events are about it
+    const on = (name, handle) => stream.addEventListener(name, (event) => {
+      if (this.stream !== stream) return;
+      this.heard = Date.now();
+      handle(event);
+    });
+    on("open", () => this.setState("live"));
+    on("alive", () => {});
+    on("of", (event) => { feed = this.feeds[Number(event.data)]; });
+    on("document", (event) => this.hear(feed, {document: event.data}, event.lastEventId));
+    on("change", (event) => this.hear(feed, {change: event.data}, event.lastEventId));
+    on("gone", () => this.lose(feed));
+    on("error", () => this.fail());
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.stream?.close();
+    this.stream = null;
+  }
+
+  again() { this.timer = setTimeout(() => this.open(), cadre.Live.pause); }
+
+  // Handles the end of an experiment. Of several the others go on, and its tab says so.
+  lose(feed) {
+    feed.after = "";
+    if (this.feeds.length > 1) {
+      const name = feed.document?.name ?? feed.id;
+      return this.hear(feed, {document: JSON.stringify({kind: "unreadable", name, reason: "It is not there any more."})}, "");
+    }
+    this.setState("gone");
+    this.close();
+    this.again();
+  }
+
+  // Finds out why there is no stream, and tries again.
+  async fail() {
+    this.close();
+    let state = "lost";
+    try {
+      const {status} = await fetch(this.url(), {method: "HEAD"});
+      state = status === 403 ? "refused" : status === 404 ? "gone" : "lost";
+    } catch { /* it does not answer */ }
+    this.setState(state);
+    this.again();
+  }
+
+  setState(state) {
+    if (state === this.state) return;
+    this.state = state;
+    this.since = Date.now();
+    this.dispatchEvent(new Event("state"));
+  }
+
+  hear(feed, one, id) {
+    this.setState("live");
+    feed.after = id;
+    feed.news.push(one);
+    this.dispatchEvent(new Event("news"));
+  }
+};
+
 // Calls `show` for news, at most so often that it takes a tenth of the time. It is not called while there is none.
 cadre.follow = (live, show) => {
   let free = 0, planned = false;
   const run = () => {
     planned = false;
-    if (!live.news.length) return;
+    if (!live.hasNews()) return;
     const begin = performance.now();
     show();
     const end = performance.now();
