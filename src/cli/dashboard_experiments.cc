@@ -14,6 +14,8 @@
 #include "cli/find.h"
 #include "cli/listing.h"
 #include "cli/report_document.h"
+#include "cli/training_run.h"
+#include "control/objective.h"
 #include "publish/restore.h"
 #include "report/document.h"
 #include "store/experiment_lock.h"
@@ -84,6 +86,30 @@ Dict entry_of(const Listed& listed) {
 // Returns true for the directory of an experiment that a controller runs, so that it grows.
 bool is_growing(const std::string& location) {
   return !storage::is_uri(location) && store::ExperimentLock::holder(location) && !is_training_run(location);
+}
+
+// Returns the entry of a training run: with the metric that ranks its checkpoints and the best value of it, or else the
+// first metric of its last report and the value there.
+Dict entry_of(const std::string& name, const TrainingRun& run) {
+  Dict entry = entry_of(listed_as(name, run));
+  const tune::ResultGrid results = as_experiment(run);
+  std::string metric = results.summary().metric;
+  const std::optional<Mode> mode = results.summary().mode;
+  Value best, latest;
+  if (!metric.empty() && mode) {
+    const auto scope = *mode == Mode::max ? tune::Scope::max : tune::Scope::min;
+    if (const std::optional<double> found = results.scores(metric, scope).front()) best = *found;
+  } else {
+    const auto is_number = [](const auto& one) { return one.second.is_number(); };
+    const auto first = std::ranges::find_if(run.result.metrics.dict(), is_number);
+    if (metric.empty() && first != run.result.metrics.dict().end()) metric = first->first;
+    if (const Value* value = run.result.metrics.find(metric); value != nullptr && value->is_number()) latest = *value;
+  }
+  entry.emplace_back("metric", metric.empty() ? Value() : Value(metric));
+  entry.emplace_back("mode", mode ? Value(control::to_string(*mode)) : Value());
+  entry.emplace_back("best", std::move(best));
+  entry.emplace_back("latest", std::move(latest));
+  return entry;
 }
 
 }  // namespace
@@ -168,7 +194,7 @@ Reading DashboardExperiments::read_whole(const Place& place, bool with_document)
   Reading reading;
   if (is_training_run(found.directory)) {
     const TrainingRun run = read_training_run(found.directory);
-    reading.entry = entry_of(listed_as(place.name, run));
+    reading.entry = entry_of(place.name, run);
     if (with_document) reading.document = report_document(run, found.directory);
     return reading;
   }

@@ -44,6 +44,7 @@ class PageTest(DashboardTest):
         cls.population = make(cls.results, "population")
         make(cls.results / "deep" / "deeper", "search", "search", 60)
         make(cls.results, "run")
+        make(cls.results, "ranked_run")
         make(cls.results, "hostile")
         cls.damaged = cls.results / "damaged"
         shutil.copytree(cls.population, cls.damaged)
@@ -76,9 +77,10 @@ class PageTest(DashboardTest):
                     self.assertIn(one["error"][:60], row["text"])
                     continue
                 self.assertEqual(row["state"], one["state"])
-                self.assertEqual(row["best"], "" if one.get("best") is None else str(one["best"]), row["name"])
+                if one.get("kind") != "training_run":
+                    self.assertEqual(row["best"], "" if one.get("best") is None else str(one["best"]), row["name"])
                 self.assertEqual(float(row["last"]), one["last_event"])
-            self.assertEqual({row["name"] for row in rows}, {"population", "deep/deeper/search", "run", "hostile", "damaged", "study"})
+            self.assertEqual({row["name"] for row in rows}, {"population", "deep/deeper/search", "run", "ranked_run", "hostile", "damaged", "study"})
             self.assertEqual(page.locator(".list tr[data-name=run]").text_content().count("run, 10 reports"), 1)
             page.fill(".search input", "deeper")
             self.assertEqual(page.locator(".list tbody tr").count(), 1)
@@ -90,6 +92,15 @@ class PageTest(DashboardTest):
             self.assertEqual(names, sorted(names))
             page.keyboard.press("Enter")  # the head keeps the focus
             self.assertEqual(page.eval_on_selector_all(".list tbody tr", "(rows) => rows.map((row) => row.dataset.name)"), names[::-1])
+
+    def test_the_list_has_the_metric_of_training_runs(self):
+        with self.opened(self.dashboard.url) as page:
+            def cells(name):
+                wait_until(page, f"document.querySelector('.list tr[data-name={name}]')")
+                return [page.text_content(f".list tr[data-name={name}] [data-column={column}]") for column in ("metric", "best")]
+            last = json.loads(cadre("show", self.results / "run", "--json"))["metrics"]
+            self.assertEqual(cells("run"), ["loss", f"{last['loss']:g} last"])
+            self.assertEqual(cells("ranked_run"), ["validation/accuracy (max)", "0.95"])
 
     # ---- Side by side
 
@@ -202,7 +213,7 @@ class PageTest(DashboardTest):
         for width, dark in (1280, False), (1280, True), (400, False), (400, True):
             name = f"{width}-{'dark' if dark else 'light'}"
             with self.opened(self.dashboard.url, width=width, dark=dark) as page:
-                wait_until(page, "document.querySelectorAll('.list tbody tr').length === 6")
+                wait_until(page, "document.querySelectorAll('.list tbody tr').length === 7")
                 self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
                 self.keep_screenshot(page, f"list-{name}")
             with self.experiment(self.dashboard, "population", width=width, dark=dark) as page:

@@ -2,7 +2,8 @@
 //
 // Kinds: population (Population Based Training of three parameters), search (random search; one trial in seven fails),
 // long (a trial with 100,000 results and two short ones), hostile (names, values and errors that would break a page),
-// run (a training run of two workers, one of which fails once, with validations).
+// run (a training run of two workers, one of which fails once, with validations), ranked_run (the same, whose
+// checkpoints are ranked by what validations find).
 #include <cmath>
 #include <fstream>
 #include <iostream>
@@ -132,6 +133,11 @@ tune::TunerOptions hostile() {
           .tune_config = {.metric = tune::maximize(kHostileName), .num_samples = 3, .seed = 1}};
 }
 
+CheckpointConfig ranking_of(const std::string& kind) {
+  if (kind != "ranked_run") return {.num_to_keep = 4};
+  return {.num_to_keep = 4, .checkpoint_score_attribute = maximize("accuracy")};
+}
+
 void fit(tune::Trainable trainable, tune::TunerOptions options, tune::RunConfig run) {
   run.stop = options.run_config.stop;
   run.checkpoint_config = options.run_config.checkpoint_config;
@@ -152,13 +158,13 @@ int main(int argc, char** argv) {
     if (kind == "search") fit(fn<search>, random_search(trials), run);
     if (kind == "long") fit(fn<oscillate>, long_curves(), run);
     if (kind == "hostile") fit(fn<speak>, hostile(), run);
-    if (kind == "run")
+    if (kind == "run" || kind == "ranked_run")
       train::Trainer(fn<train_one>, {.train_loop_config = {{"steps", 10}},
                                      .scaling_config = {.num_workers = 2},
                                      .run_config = {.name = argv[3],
                                                     .storage_path = argv[1],
                                                     .failure_config = {.max_failures = 1},
-                                                    .checkpoint_config = {.num_to_keep = 4},
+                                                    .checkpoint_config = ranking_of(kind),
                                                     .verbose = 0},
                                      .validation = {.function = fn<validate>}})
           .fit();

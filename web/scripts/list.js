@@ -20,8 +20,9 @@ cadre.listColumns = [
     show: (entry) => (entry.kind === "unreadable" ? "" : entry.kind === "training_run" ? `run, ${cadre.plural(entry.reports ?? 0, "report")}` : cadre.trialsText(entry))},
   {key: "done", title: "done", value: (entry) => cadre.share(entry) ?? NaN, show: (entry) => cadre.doneBar(entry)},
   {key: "metric", title: "metric", value: (entry) => entry.metric ?? "", show: (entry) => (entry.metric ? [cadre.userText(entry.metric), entry.mode ? ` (${entry.mode})` : ""] : "")},
-  {key: "best", title: "best", isNumber: true, value: (entry) => entry.best ?? NaN,
-    show: (entry) => cadre.element("span", {"data-value": entry.best ?? "", title: entry.best_trial ? `trial ${entry.best_trial}` : null}, cadre.number(entry.best))},
+  {key: "best", title: "best", isNumber: true, value: (entry) => entry.best ?? entry.latest ?? NaN,
+    show: (entry) => [cadre.element("span", {"data-value": entry.best ?? entry.latest ?? "", title: entry.best_trial ? `trial ${entry.best_trial}` : null}, cadre.number(entry.best ?? entry.latest)),
+      (entry.latest ?? null) === null ? null : cadre.element("span", {class: "note", title: "of the last report: the run ranks its checkpoints by no metric"}, " last")]},
   {key: "last", title: "last event", isNumber: true, isDownFirst: true, value: (entry) => entry.last_event || NaN,
     show: (entry) => cadre.element("span", {class: "age", "data-time": entry.last_event ?? "", title: cadre.time(entry.last_event)}, cadre.age(entry.last_event))},
 ];
