@@ -138,9 +138,19 @@ tune::Stop to_stop(const Stored& stored) {
 
 // ---- The file
 
+// Adds what `others` has under other names.
+template <class Named>
+void add_others(Named& named, const Named& others) {
+  for (const auto& other : others) {
+    if (std::ranges::find(named, other.first, &Named::value_type::first) == named.end()) named.push_back(other);
+  }
+}
+
 class Reader {
  public:
-  explicit Reader(const TomlDocument& document) : document_(document) {}
+  // `present`: a scheduler or searcher without a type has the other options of the one there; nullptr: it needs one.
+  explicit Reader(const TomlDocument& document, const tune::TuneConfig* present = nullptr)
+      : document_(document), present_(present) {}
 
   TuneFile read() {
     for (const auto& [key, value] : document_.entries()) take(key, value);
@@ -179,8 +189,9 @@ class Reader {
         const Value one = Dict{{key, value}};
         from_stored(program_, Stored(one));
       } else if (has_name(of_tune, key)) {
-        const bool is_held = key == "scheduler" || key == "searcher";
-        tune_config_.emplace_back(key, is_held ? to_stored_options(value) : value);
+        tune_config_.emplace_back(key, key == "scheduler"  ? with_present(value, &tune::TuneConfig::scheduler)
+                                       : key == "searcher" ? with_present(value, &tune::TuneConfig::searcher)
+                                                           : value);
         try_out("tune_config", tune_config_.back());
       } else if (has_name(of_run, key) && key != "callbacks" && key != "publish_config") {
         run_config_.emplace_back(key, value);
@@ -189,6 +200,15 @@ class Reader {
         refuse(key, of_program, of_tune, of_run);
       }
     });
+  }
+
+  template <class Held>
+  Value with_present(const Value& value, Held tune::TuneConfig::* member) const {
+    const Value given = to_stored_options(value);
+    if (present_ == nullptr || !given.is_dict() || find_entry(given.dict(), "type") != nullptr) return given;
+    Dict options = given.dict();
+    add_others(options, to_stored(present_->*member).dict());
+    return options;
   }
 
   // Reads one entry alone, so that an error has its line.
@@ -215,6 +235,7 @@ class Reader {
   }
 
   const TomlDocument& document_;
+  const tune::TuneConfig* present_;
   tune::Program program_ = {};
   Resources resources_ = {};
   tune::Space space_ = {};
@@ -231,14 +252,6 @@ TomlDocument read_document(const fs::path& file, const std::vector<std::string>&
   TomlDocument document(file.empty() ? "" : base::read_file(file), file.filename().string());
   for (const std::string& change : changes) document.change(change);
   return document;
-}
-
-// Adds what `others` has under other names.
-template <class Named>
-void add_others(Named& named, const Named& others) {
-  for (const auto& other : others) {
-    if (std::ranges::find(named, other.first, &Named::value_type::first) == named.end()) named.push_back(other);
-  }
 }
 
 }  // namespace
@@ -261,7 +274,7 @@ TuneFile read_tune_file(const fs::path& file, const std::vector<std::string>& ch
 tune::Extension read_extension(const fs::path& file, const std::vector<std::string>& changes,
                                const tune::TunerOptions& present) {
   const TomlDocument document = read_document(file, changes);
-  tune::TunerOptions options = Reader(document).read().options;
+  tune::TunerOptions options = Reader(document, &present.tune_config).read().options;
   tune::Extension extension;
   for (const auto& [key, value] : document.entries()) {
     const tune::TuneConfig& tune = options.tune_config;

@@ -22,8 +22,8 @@ TuneFile read_tune_file(const std::filesystem::path& file, const std::vector<std
                         const std::vector<std::string>& command);
 
 // Reads what an experiment is extended by: an optional file and changes as above, which have only keys of an Extension
-// (cadre/tune/extension.h). Criteria of `stop` and entries of the `space` that they lack stay as they are in `present`.
-// Throws as above.
+// (cadre/tune/extension.h). Criteria of `stop`, entries of the `space`, and options of a scheduler or searcher without
+// a `type` that they lack stay as they are in `present`. Throws as above.
 tune::Extension read_extension(const std::filesystem::path& file, const std::vector<std::string>& changes,
                                const tune::TunerOptions& present);
 

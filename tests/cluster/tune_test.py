@@ -38,8 +38,8 @@ class TuneTest(nodes_test.NodesTest):
         self.cluster = self.enterContext(rig.Rig(nodes=2, slurmd_timeout_s=60, private=["/mnt"]))
         self.directory = self.cluster.directory
         (self.directory / "tune.toml").write_text(FILE, encoding="utf-8")
-        (self.directory / "two.json").write_text(json.dumps({"engine": "slurm", "groups": [{"name": "trial", "nodes": 2}]}),
-                                                 encoding="utf-8")
+        cluster = {"engine": "slurm", "groups": [{"name": "trial", "nodes": 2}]}
+        (self.directory / "two.json").write_text(json.dumps(cluster), encoding="utf-8")
         self.script(self.directory / "sgd.sh")
 
     def script(self, path):
@@ -53,7 +53,8 @@ class TuneTest(nodes_test.NodesTest):
         return path
 
     def tune(self, *arguments):
-        return self.start(["env", f"--chdir={self.directory}", str(BIN / "cadre"), "tune", *map(str, arguments)], PATH=f"{BIN}:{rig.PATH}")
+        command = ["env", f"--chdir={self.directory}", str(BIN / "cadre"), "tune", *map(str, arguments)]
+        return self.start(command, PATH=f"{BIN}:{rig.PATH}")
 
     def finish(self, process, code=0):
         output, errors = process.communicate(timeout=nodes_test.DEADLINE_S)
@@ -64,8 +65,8 @@ class TuneTest(nodes_test.NodesTest):
         """Returns configs, results and lineage, without times and places."""
         trials = json.loads(self.cluster.run("ctl", [BIN / "cadre", "show", experiment, "--json"]).stdout)["trials"]
         rows = self.rows(experiment)
-        return [(trial["config"], trial["status"], [exploit["donor"] for exploit in trial["exploits"]], rows[trial["trial_id"]])
-                for trial in trials]
+        return [(trial["config"], trial["status"], [exploit["donor"] for exploit in trial["exploits"]],
+                 rows[trial["trial_id"]]) for trial in trials]
 
     def rows(self, experiment):
         return {file.parent.name[:5]: [json.loads(line)["loss"] for line in file.read_text().splitlines()]
@@ -113,7 +114,7 @@ class TuneTest(nodes_test.NodesTest):
         script = self.script(folder / "sgd.sh")
         errors = self.finish(self.tune("tune.toml", "--cluster", "two.json", "--", script, "{lr}"), code=1)
         self.assertRegex(errors, f"cannot start {script} in {self.directory}: No such file or directory. That is "
-                                 r"on n[12]: a program and its directory must be there under the same path on each node")
+                                 "on n[12]: a program and its directory must be there under the same path on each node")
         self.expect_nothing_left()
 
     def expect_nothing_left(self):

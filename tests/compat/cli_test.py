@@ -252,7 +252,8 @@ class CliTest(unittest.TestCase):
     def test_the_latest_results(self):
         lines = cadre("tail", self.experiment, "3", "-n", "3").splitlines()
         rows = self.rows["00003"][-3:]  # not always 22 to 24: an exploit leaves steps out
-        self.assertEqual([line.split()[1:3] for line in lines], [["00003", str(row["training_iteration"])] for row in rows])
+        self.assertEqual([line.split()[1:3] for line in lines],
+                         [["00003", str(row["training_iteration"])] for row in rows])
         for line, row in zip(lines, rows):
             self.assertIn(f"  score={row['score']:.6g}"[:12], line)
         told = [json.loads(line) for line in cadre("tail", self.experiment, "-n", "100000", "--json").splitlines()]

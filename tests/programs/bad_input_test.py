@@ -31,6 +31,7 @@ class BadInputTest(TuneTest):
             ("tune.toml, line 5: space: what is in the brackets of \"lr\"", {"space": '{ lr = "choice([1)" }'}),
             ("tune.toml, line 6: Error while parsing", {"num_samples": "= 3"}),
             ("tune.toml, line 6: scheduler/max_tt", {"scheduler": '{ type = "ASHAScheduler", max_tt = 3 }'}),
+            ("tune.toml, line 6: scheduler: it has no \"type\"", {"scheduler": '{ max_t = 3 }'}),
             ("this program has none of that name; it has: ASHAScheduler", {"scheduler": '"Nobody"'}),
             ("tune.toml, line 6: stop: loss: write a number", {"stop": '{ loss = "a" }'}),
             ("num_samples: it is 0", {"num_samples": "0"}),

@@ -34,6 +34,21 @@ class ExtendTest(TuneTest):
         self.tune("--extend", "test", "--set", "stop.training_iteration=50")
         self.assertEqual(self.rows()[-1]["loss"], 1 << 20)
 
+    def test_a_longer_max_t_of_the_scheduler(self):
+        scheduler = 'scheduler = {{ type = "ASHAScheduler", max_t = {}, grace_period = 2 }}\n'
+        self.write("tune.toml", "num_samples = 1\n" + scheduler.format(2) + SPACE)
+        self.tune("tune.toml", "--", *self.shell(PROGRAM), "{lr}")
+        self.assertEqual(len(self.rows()), 2)
+        self.assertIn("1 trial that had ended goes on", self.tune("--extend", "test", "--set", "scheduler.max_t=4"))
+        self.assertEqual([row["loss"] for row in self.rows()], [128, 256, 512, 1024])
+        self.tune("--extend", "test", "--set", "scheduler.grace_period=3")
+        self.assertEqual(len(self.rows()), 4)  # max_t is still 4
+        self.assertIn("grace_period: it is 5, and max_t is 4",
+                      self.tune("--extend", "test", "--set", "scheduler.grace_period=5", code=1))
+        self.write("more.toml", scheduler.format(5))
+        self.tune("more.toml", "--extend", "test")
+        self.assertEqual(len(self.rows()), 5)
+
     def test_a_file_with_a_narrower_space(self):
         self.begin()
         self.write("more.toml", """

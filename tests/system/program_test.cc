@@ -82,7 +82,9 @@ std::vector<std::string> said_of(const std::string& script, tune::Seconds patien
 }
 
 TEST(MetricWatch, SaysWhenItsTimeHasPassedThatNoTrialHasReported) {
-  const std::string script = R"(while [ ! -e "$0" ]; do sleep 0.01; done; echo '{"loss": 1}' >&3)";
+  const std::string script = R"(i=0
+                                while [ ! -e "$0" ] && [ $i -lt 3000 ]; do i=$((i + 1)); sleep 0.01; done
+                                echo '{"loss": 1}' >&3)";
   EXPECT_THAT(said_of(script, std::chrono::milliseconds(200)),
               ElementsAre(HasSubstr("after 0.2s no trial has reported \"loss\", the experiment's metric")));
 }
