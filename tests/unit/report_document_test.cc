@@ -312,19 +312,19 @@ TEST(ReportDocument, OfATrainingRunHasItsTimeline) {
 TEST(GrowingDocument, IsTheOneOfAnExperimentThatIsReadAtOnce) {
   base::RandomStream random(3, 0, base::Purpose::own);
   CurveReader curves;
-  std::vector<std::vector<double>> scores;
-  std::vector<std::vector<std::size_t>> exploited;  // the results before which a trial has exploited the one before it
-  for (int step = 0; step < 60; ++step) {
-    // Trials come, and report little, much or nothing.
-    if (random.below(4) == 0 || step == 0) {
+  // So many trials that each new one leaves less room for the curves of the others. The first ones report.
+  std::vector<std::vector<double>> scores(186);
+  std::vector<std::vector<std::size_t>> exploited(186);  // results before which a trial has exploited the one before it
+  for (int step = 0; step < 40; ++step) {
+    if (random.below(2) == 0) {
       scores.emplace_back();
       exploited.emplace_back();
     }
-    for (std::size_t i = 0; i < scores.size(); ++i) {
+    for (std::size_t i = 0; i < 8; ++i) {
       if (i > 0 && random.below(8) == 0 && !scores[i - 1].empty() &&
           (exploited[i].empty() || exploited[i].back() < scores[i].size()))
         exploited[i].push_back(scores[i].size());
-      const std::uint64_t count = random.below(20) == 0 ? random.below(1500) : random.below(3);
+      const std::uint64_t count = random.below(20) == 0 ? random.below(1500) : random.below(3) == 0 ? 1 : 0;
       for (std::uint64_t k = 0; k < count; ++k) scores[i].push_back(random.below(9) == 0 ? NAN : random.uniform());
     }
     std::vector<Result> trials;
