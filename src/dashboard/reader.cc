@@ -56,7 +56,14 @@ milliseconds Reader::look(Time now) {
 }
 
 double Reader::expected_cost_s(const Known& known) {
-  return known.cost_s * (known.stamp.bytes > 0 ? std::max(1.0, known.seen.bytes / known.stamp.bytes) : 1);
+  const double read = known.reads_on ? known.stamp.bytes : 0;
+  return known.cost_s + known.cost_of_byte_s * std::max(0.0, known.seen.bytes - read);
+}
+
+void Reader::learn_cost(Known& known, double cost_s, double bytes, bool is_whole) {
+  if (is_whole && bytes > 0) known.cost_of_byte_s = cost_s / bytes;
+  // What reading on costs beside the bytes is known once it was done.
+  known.cost_s = is_whole && known.reads_on ? 0 : std::max(0.0, cost_s - known.cost_of_byte_s * bytes);
 }
 
 double Reader::rate() const { return options_.share * std::max(1U, std::thread::hardware_concurrency()); }
@@ -141,6 +148,7 @@ void Reader::read(const std::string& id) {
   const bool is_wanted = document->watchers() > 0 && !document->has_document();
   const bool with_document = is_wanted || document->has_document();
   const auto begin = cpu_time();
+  const double bytes_before = known.stamp.bytes;
   known.seen = known.stamp = experiments_.stamp(known.place);
   known.looked_at = steady_clock::now();
   Reading reading = experiments_.read(known.place, with_document);
@@ -150,8 +158,9 @@ void Reader::read(const std::string& id) {
   known.read_at = steady_clock::now();
   const bool is_first = !was_read || is_wanted;
   const double cost_s = std::chrono::duration<double>(cpu_time() - begin).count();
-  // How little it takes to read on is known once it was done.
-  known.cost_s = is_first && reading.reads_on ? 0 : cost_s;
+  known.reads_on = reading.reads_on;
+  const bool is_whole = is_first || !known.reads_on;
+  learn_cost(known, cost_s, known.stamp.bytes - (is_whole ? 0 : std::min(bytes_before, known.stamp.bytes)), is_whole);
   if (!is_first && known.stamp.is_running) credit_s_ -= cost_s;
 }
 

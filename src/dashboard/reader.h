@@ -37,10 +37,13 @@ class Reader {
   struct Known {
     Place place = {};
     bool is_remote = false;
-    Stamp stamp = {};   // when it was read last
-    Stamp seen = {};    // now
-    double cost_s = 0;  // CPU time of the last reading
+    Stamp stamp = {};  // when it was read last
+    Stamp seen = {};   // now
     bool was_read = false;
+    bool reads_on = false;
+    // CPU time that reading takes, beside that for each byte of what is read.
+    double cost_s = 0;
+    double cost_of_byte_s = 0;
     Time looked_at = {};  // seen is of this time
     Time read_at = {};
     std::uint64_t mark = 0;         // of the search that has found it last
@@ -51,8 +54,10 @@ class Reader {
   void find(Time now);
   std::string id_of(const std::string& location) const;
   void look_for_changes(Time now);
-  // Returns the CPU time that reading an experiment again is expected to take.
+  // Returns the CPU time that reading an experiment again is expected to take, as its last readings tell.
   static double expected_cost_s(const Known& known);
+  // Learns from a reading. `is_whole`: it was not only of what is new.
+  static void learn_cost(Known& known, double cost_s, double bytes, bool is_whole);
   double rate() const;  // CPU time that reading again may take in each second
   // Returns the id of the experiment to read next; empty: none may be read now.
   std::string next(Time now);

@@ -177,6 +177,24 @@ TEST_F(ReaderTest, DoesNotExpectThatReadingOnCostsWhatTheFirstReadingDid) {
   EXPECT_THAT(read(), IsEmpty());
 }
 
+TEST_F(ReaderTest, ExpectsThatReadingOnCostsWhatTheNewBytesDo) {
+  Reader reader(board_, experiments_, {.interval = 0ms, .forget_after = 1h, .share = 1e-6});
+  const auto begin = std::chrono::steady_clock::now();
+  experiments_.stamps = {{"a", "1"}};
+  experiments_.cost = 2ms;
+  experiments_.reads_on = true;
+  experiments_.bytes = 1e6;
+  reader.look(begin);
+  EXPECT_EQ(read().size(), 1);
+  experiments_.stamps["a"] = "2";
+  experiments_.bytes = 1e9;
+  reader.look(begin + 24h);
+  EXPECT_THAT(read(), IsEmpty());
+  experiments_.bytes = 1e6 + 1;
+  reader.look(begin + 25h);
+  EXPECT_THAT(read(), ElementsAre("a"));
+}
+
 TEST_F(ReaderTest, EndsWhenTheBoardStops) {
   experiments_.stamps = {{"a", "1"}};
   Reader reader(board_, experiments_, {.interval = 1h});
