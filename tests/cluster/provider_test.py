@@ -43,18 +43,22 @@ class Tool:
 
     def wait_for(self, *beginning):
         """Returns the text after the first event that begins with these words; asks the provider to look again and again."""
-        beginning = " ".join(map(str, beginning)) + " "
+        beginning = " ".join(map(str, beginning))
+        return self.wait_for_any(beginning).removeprefix(beginning).strip()
+
+    def wait_for_any(self, *beginnings):
+        """Returns the first event that begins as one of these; asks as above."""
         end = time.monotonic() + DEADLINE_S
         while time.monotonic() < end:
             for event in self.events:
-                if (event + " ").startswith(beginning):
-                    return event.removeprefix(beginning.strip()).strip()
+                if (event + " ").startswith(tuple(beginning + " " for beginning in beginnings)):
+                    return event
             with contextlib.suppress(queue.Empty):
                 self.events.append(self.lines.get(timeout=0.5))
                 continue
             with contextlib.suppress(OSError):
                 self.say("look")
-        raise AssertionError(f"no event \"{beginning}\" but {self.events}")
+        raise AssertionError(f"no event of {beginnings} but {self.events}")
 
     def close(self):
         with contextlib.suppress(OSError):
