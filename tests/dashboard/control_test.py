@@ -53,7 +53,7 @@ class ControlTest(DashboardTest):
             return status, text.decode()
 
     def is_paused(self):
-        return ", and paused, by" in cadre("show", self.directory)
+        return json.loads(cadre("show", self.directory, "--json"))["experiment"]["is_paused"]
 
     def resume(self):
         if self.is_paused():

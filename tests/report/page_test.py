@@ -27,6 +27,11 @@ def same(text, value):
     return text == (value if isinstance(value, str) else json.dumps(value))
 
 
+def id_of(tag):
+    """Returns the id of a trial, whose tag is "3_lr=0.1"."""
+    return f"{int(tag.split('_')[0]):05}"
+
+
 class ReportTest(browser.PageTest):
     @classmethod
     def setUpClass(cls):
@@ -128,16 +133,20 @@ class ReportTest(browser.PageTest):
 
     def test_the_winners_ancestry_is_that_of_its_exploits(self):
         best = json.loads(cadre("best", self.population, "--json"))["trial_id"]
-        # From the last exploit backwards: the donor, as it was at the iteration of the checkpoint.
-        path, values_of_lr, at = [best], [], math.inf
+        exploits = [json.loads(line) for line in (self.population / "pbt_global.txt").read_text().splitlines()]
+        # From the last exploit backwards: the donor, as it was then. One that had saved nothing since an exploit of its
+        # own gave on the checkpoint that it had got.
+        path, values_of_lr, at, before = [], [], math.inf, len(exploits)
+        trial = best
         while True:
-            trial = self.trials[path[0]]
-            earlier = [one for one in trial["exploits"] if one["donor_iteration"] < at]
-            values_of_lr.insert(0, earlier[-1]["config"]["lr"] if earlier else trial["drawn_config"]["lr"])
-            if not earlier:
+            own = [number for number, exploit in enumerate(exploits[:before]) if id_of(exploit[0]) == trial]
+            exploit = exploits[own[-1]] if own else None
+            if exploit is None or exploit[3] < at:
+                path.insert(0, trial)
+                values_of_lr.insert(0, exploit[5]["lr"] if exploit else self.trials[trial]["drawn_config"]["lr"])
+            if exploit is None:
                 break
-            at = earlier[-1]["donor_iteration"]
-            path.insert(0, earlier[-1]["donor"])
+            trial, at, before = id_of(exploit[1]), exploit[3], own[-1]
         with self.page(self.report(self.population)) as page:
             lineage = data(page, ".lineage-chart")
             self.assertEqual(lineage["winner"], best)
