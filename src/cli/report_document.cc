@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <span>
 #include <string>
 
@@ -13,7 +12,6 @@
 #include "cli/option_texts.h"
 #include "cli/progress.h"
 #include "report/document.h"
-#include "storage/remote_directory.h"
 #include "train/read_timeline.h"
 
 namespace cadre::cli {
@@ -41,13 +39,10 @@ std::string last_errors(const tune::Result& trial) {
 
 report::Source source_of(const tune::ResultGrid& results) {
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-  // Nothing of an experiment that was never published is elsewhere: its many checkpoints need not be looked at.
-  const bool is_published = storage::published_place(results.experiment_path()).has_value();
-  const auto path_text = [](const fs::path& path) { return path.string(); };
   return {.results = results,
           .parameters = parameters_of(results),
           .options = option_texts(results.summary().options),
-          .place = is_published ? std::function<std::string(const fs::path&)>(place_text) : path_text,
+          .place = place_text,
           .last_errors = last_errors,
           .read = now.count()};
 }

@@ -62,7 +62,7 @@ double Reader::expected_cost_s(const Known& known) {
 
 void Reader::learn_cost(Known& known, double cost_s, double bytes, bool is_whole) {
   if (is_whole && bytes > 0) known.cost_of_byte_s = cost_s / bytes;
-  // What reading on costs beside the bytes is known once it was done.
+  // The cost of reading on, beside that of the bytes, is known once it was done.
   known.cost_s = is_whole && known.reads_on ? 0 : std::max(0.0, cost_s - known.cost_of_byte_s * bytes);
 }
 

@@ -1,4 +1,4 @@
-// Who runs next: trials are made, chosen by the scheduler among those that could run, and started where there is room.
+// Makes trials, lets the scheduler choose among those that could run, and starts them where there is room.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -145,53 +145,53 @@ TEST_F(ReaderTest, ReadsAgainOnlyOnceItsShareOfTheTimeIsEnough) {
   EXPECT_EQ(read().size(), 2);
 }
 
-TEST_F(ReaderTest, ExpectsThatWhatHasGrownCostsMore) {
-  Reader reader(board_, experiments_, {.interval = 0ms, .forget_after = 1h, .share = 1e-6});
-  const auto begin = std::chrono::steady_clock::now();
-  experiments_.stamps = {{"a", "1"}};
-  experiments_.cost = 2ms;
-  reader.look(begin);
+// Has a reader with little time, and an experiment.
+class ReaderCostTest : public ReaderTest {
+ protected:
+  ReaderCostTest() {
+    experiments_.stamps = {{"a", "1"}};
+    experiments_.cost = 2ms;
+  }
+
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  Reader slow_{board_, experiments_, {.interval = 0ms, .forget_after = 1h, .share = 1e-6}};
+};
+
+TEST_F(ReaderCostTest, ExpectsThatWhatHasGrownCostsMore) {
+  slow_.look(begin_);
   read();
   experiments_.stamps["a"] = "2";
   experiments_.bytes = 1e9;
-  reader.look(begin + 24h);
+  slow_.look(begin_ + 24h);
   EXPECT_THAT(read(), IsEmpty());
   experiments_.bytes = 1;
-  reader.look(begin + 25h);
+  slow_.look(begin_ + 25h);
   EXPECT_THAT(read(), ElementsAre("a"));
 }
 
-TEST_F(ReaderTest, DoesNotExpectThatReadingOnCostsWhatTheFirstReadingDid) {
-  Reader reader(board_, experiments_, {.interval = 0ms, .forget_after = 1h, .share = 1e-6});
-  const auto begin = std::chrono::steady_clock::now();
-  experiments_.stamps = {{"a", "1"}};
-  experiments_.cost = 2ms;
+TEST_F(ReaderCostTest, DoesNotExpectThatReadingOnCostsWhatTheFirstReadingDid) {
   experiments_.reads_on = true;
-  reader.look(begin);
+  slow_.look(begin_);
   EXPECT_EQ(read().size(), 1);
   experiments_.stamps["a"] = "2";
-  reader.look(begin + 1s);
+  slow_.look(begin_ + 1s);
   EXPECT_THAT(read(), ElementsAre("a"));
   experiments_.stamps["a"] = "3";
-  reader.look(begin + 2s);  // what reading on costs is known now, and there is not enough time for it yet
+  slow_.look(begin_ + 2s);  // the cost of reading on is known now, and there is not enough time for it yet
   EXPECT_THAT(read(), IsEmpty());
 }
 
-TEST_F(ReaderTest, ExpectsThatReadingOnCostsWhatTheNewBytesDo) {
-  Reader reader(board_, experiments_, {.interval = 0ms, .forget_after = 1h, .share = 1e-6});
-  const auto begin = std::chrono::steady_clock::now();
-  experiments_.stamps = {{"a", "1"}};
-  experiments_.cost = 2ms;
+TEST_F(ReaderCostTest, ExpectsThatReadingOnCostsWhatTheNewBytesDo) {
   experiments_.reads_on = true;
   experiments_.bytes = 1e6;
-  reader.look(begin);
+  slow_.look(begin_);
   EXPECT_EQ(read().size(), 1);
   experiments_.stamps["a"] = "2";
   experiments_.bytes = 1e9;
-  reader.look(begin + 24h);
+  slow_.look(begin_ + 24h);
   EXPECT_THAT(read(), IsEmpty());
   experiments_.bytes = 1e6 + 1;
-  reader.look(begin + 25h);
+  slow_.look(begin_ + 25h);
   EXPECT_THAT(read(), ElementsAre("a"));
 }
 

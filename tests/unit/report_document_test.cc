@@ -347,7 +347,7 @@ TEST(GrowingDocument, ReadsEachResultOnce) {
   CurveReader curves;
   const std::vector<bool> all{true};
   curves.read(ResultGrid("/somewhere", {trial("0", {0.1, 0.2})}, maximize("score")), {{}}, all);
-  // What was read is not looked at again, so that other numbers there are not seen.
+  // The reader does not look again at results that it has read, so it does not see other numbers there.
   const Curves made = curves.read(ResultGrid("/somewhere", {trial("0", {5, 5, 0.3})}, maximize("score")), {{}}, all);
   EXPECT_EQ(made.trials[0].items()[1], list(0.1, 0.2, 0.3));
 }

@@ -17,9 +17,9 @@ struct TorchConfig {
   /// "env" or "tcp", as in PyTorch. In both cases workers connect over Cadre's own sockets: no port is open.
   std::string init_method = "env";
   Seconds timeout = std::chrono::minutes(30);  ///< time limit of a collective operation; above 0
-  /// Whether the ranks compare what they call before each operation of cadre/train_torch/group.h, and throw
-  /// InvalidArgument where operation, shape or type differ. Backends do not: they give wrong values or end the process.
-  /// Costs a message of 16 bytes between the ranks. Training steps of prepared models and optimizers need none.
+  /// Compare what the ranks call before each operation of cadre/train_torch/group.h, and throw InvalidArgument where
+  /// operation, shape or type differ. Backends do not: they give wrong values or end the process. Costs a message of 16
+  /// bytes between the ranks; training steps of prepared models and optimizers need none. Default: true.
   bool check_collectives = true;
 };
 

@@ -42,7 +42,7 @@ TrialStatus status_of(const std::string& name, bool runs) {
 
 }  // namespace
 
-// What was read, as far as it is needed to go on from there.
+// Holds all of what was read that reading on needs.
 struct ResultReader::State {
   State(const ExperimentReader& reader, const fs::path& plain, std::shared_ptr<const fs::path> shared)
       : directory(plain),
