@@ -125,7 +125,8 @@ install_python_packages() {
     pip_install tests "$(grep -v '^#' "$tests_requirements")" "$numpy_requirement" -r "$tests_requirements"
 }
 
-# Microsoft's emulator of Azure's storage, in .venv/azurite: it comes from npm, which tests-requirements.txt brings.
+# Microsoft's emulator of Azure's storage, in .venv/azurite: it comes from npm, which tests-requirements.txt brings, and
+# scripts of its packages look for node in PATH.
 install_azurite() {
   [[ -n "$with_tests" ]] || return 0
   local installed
@@ -133,7 +134,7 @@ install_azurite() {
   [[ "$installed" != "$azurite_version" ]] || return 0
   say "installing azurite $azurite_version into .venv/azurite"
   mkdir -p .venv/azurite
-  run_logged azurite "install azurite $azurite_version" \
+  PATH="$PWD/.venv/bin:$PATH" run_logged azurite "install azurite $azurite_version" \
     .venv/bin/npm install --no-audit --no-fund --prefix .venv/azurite "azurite@$azurite_version"
 }
 

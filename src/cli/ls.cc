@@ -40,6 +40,7 @@ void sort(std::vector<Listed>& experiments, const Options& options) {
 }
 
 Table table_of(const std::vector<Listed>& experiments) {
+  constexpr std::size_t kTrials = 2;
   Table table{.columns = {column("name", 0), column("state", 1), column("trials", 3), column("done", 3, true),
                           column("metric", 4), column("best", 2, true), column("last event", 2)}};
   for (const Listed& one : experiments) {
@@ -60,6 +61,7 @@ Table table_of(const std::vector<Listed>& experiments) {
                            number_cell(time_text(summary.last_event))};
     for (std::size_t i = 0; i < cells.size(); ++i) table.columns[i].cells.push_back(cells[i]);
   }
+  table.columns[kTrials].keeps_beginning = true;
   return table;
 }
 

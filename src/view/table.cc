@@ -77,10 +77,10 @@ class BoxedTable {
   Line lower_border() const { return {{border(box_.lower_left, box_.lower_right, inner_width_)}}; }
 
   Line head() const {
-    return row([&](std::size_t column) -> const Cell& { return columns_[column]->head; });
+    return row([](const Column& column) -> const Cell& { return column.head; });
   }
   Line row(std::size_t index) const {
-    return row([&](std::size_t column) -> const Cell& { return columns_[column]->cells[index]; });
+    return row([&](const Column& column) -> const Cell& { return column.cells[index]; });
   }
 
  private:
@@ -92,10 +92,12 @@ class BoxedTable {
   Line row(CellOf cell_of) const {
     Line line{{std::string(box_.down) + " "}};
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-      const Cell& cell = cell_of(i);
-      const bool right = cell.number || (numbers_[i] && &cell == &columns_[i]->head);
+      const Column& column = *columns_[i];
+      const Cell& cell = cell_of(column);
+      const bool right = cell.number || (numbers_[i] && &cell == &column.head);
       if (i > 0) line.push_back({std::string(kGap, ' ')});
-      const std::string text = cell.number ? cell.text : base::last_columns(cell.text, widest_text_, encoding_);
+      const auto shortened = column.keeps_beginning ? base::first_columns : base::last_columns;
+      const std::string text = cell.number ? cell.text : shortened(cell.text, widest_text_, encoding_);
       const std::string blanks(widths_[i] - base::display_width(text), ' ');
       if (right) line.push_back({blanks});
       line.push_back({text, cell.style});

@@ -38,6 +38,8 @@ struct Column {
   // rank 0 stay.
   int rank = 0;
   std::vector<Cell> cells = {};  // one for each row
+  // A text that is shortened keeps its end, which tells paths and names apart, or its beginning.
+  bool keeps_beginning = false;
 };
 
 struct Table {
@@ -48,8 +50,8 @@ struct Table {
 // Lines of a table besides its rows: the borders, the head and the rule below it.
 constexpr std::size_t kTableFrameLines = 4;
 
-// Formats the table for at most `width` columns of the terminal: shortens texts of more than 20 columns at their
-// beginning, to as few as 10 if that lets all columns fit, and then leaves out columns. If even the columns of rank 0
+// Formats the table for at most `width` columns of the terminal: shortens texts of more than 20 columns, to as few as
+// 10 if that lets all columns fit, and then leaves out columns. If even the columns of rank 0
 // do not fit, cuts the lines.
 Lines format_table(const Table& table, std::size_t width, base::Encoding encoding);
 

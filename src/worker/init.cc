@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -156,8 +157,9 @@ class IdleEngine final : public engine::ForwardingEngine {
 
 bool runs_on_nodes(const Process& process) { return process.cluster || worker::has_given_nodes(); }
 
-// Nodes that wait for the run in the directory are better than those that this process has had so far.
-engine::cluster::ClusterEngine& nodes_of(Process& process, const std::filesystem::path& directory = {}) {
+// Returns the nodes for a run in a directory, which are requested the first time. Nodes that wait for the run are better
+// than those that this process has had so far.
+engine::cluster::ClusterEngine& nodes_for(Process& process, const std::filesystem::path& directory) {
   if (process.nodes != nullptr && engine::cluster::has_kept_nodes(directory) && process.nodes->claim())
     process.nodes.reset();
   if (process.nodes == nullptr && worker::has_given_nodes()) process.nodes = worker::make_cluster_of_given_nodes();
@@ -166,6 +168,12 @@ engine::cluster::ClusterEngine& nodes_of(Process& process, const std::filesystem
     process.nodes =
         worker::make_cluster(*process.cluster, host == nullptr ? process.command : host->agent_command(), directory);
   }
+  return *process.nodes;
+}
+
+engine::cluster::ClusterEngine& requested_nodes(Process& process) {
+  if (process.nodes == nullptr)
+    throw std::logic_error("a run's nodes were asked for before its engine was made: that is a mistake in Cadre");
   return *process.nodes;
 }
 
@@ -227,7 +235,7 @@ std::unique_ptr<engine::Engine> make_root_engine(const std::filesystem::path& di
                                                  const std::vector<std::filesystem::path>& marks) {
   Process& process = initialised_process();
   if (!runs_on_nodes(process)) return make_local_engine();
-  engine::cluster::ClusterEngine& nodes = nodes_of(process, directory);
+  engine::cluster::ClusterEngine& nodes = nodes_for(process, directory);
   // Given nodes are gone when this process is killed.
   const std::filesystem::path found_in = has_given_nodes() ? std::filesystem::path() : directory;
   auto lease = std::make_unique<engine::cluster::Lease>(nodes, found_in, marks);
@@ -253,12 +261,12 @@ bool has_cluster() { return runs_on_nodes(initialised_process()); }
 
 bool awaits_nodes() {
   Process& process = initialised_process();
-  return runs_on_nodes(process) && nodes_of(process).awaits_nodes();
+  return runs_on_nodes(process) && requested_nodes(process).awaits_nodes();
 }
 
 std::vector<engine::Node> root_nodes() {
   Process& process = initialised_process();
-  if (runs_on_nodes(process)) return nodes_of(process).nodes();
+  if (runs_on_nodes(process)) return requested_nodes(process).nodes();
   return {{.resources = process.resources}};
 }
 

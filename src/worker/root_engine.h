@@ -39,8 +39,8 @@ std::unique_ptr<engine::Engine> make_further_engine();
 Resources root_resources();
 // Returns true if it runs workers on the nodes of a cluster.
 bool has_cluster();
-// Returns its nodes; with a cluster waits for them, so make_root_engine() comes first there. Throws EngineError
-// likewise, and if they cannot be had.
+// Returns its nodes; with a cluster those that make_root_engine() has waited for. Throws EngineError likewise, and
+// std::logic_error before make_root_engine() with a cluster: only an engine knows the run's directory.
 std::vector<engine::Node> root_nodes();
 // Returns true if more nodes may come than root_nodes() has returned.
 bool awaits_nodes();
