@@ -30,7 +30,7 @@ def dashboard(bin_folder, storage, pages):
     CPU time of the dashboard, and the bytes that the pages have received."""
     server = subprocess.Popen([bin_folder / "cadre", "dashboard", storage], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     url = server.stdout.readline().strip()
-    clients, received = [], []
+    clients = []
 
     def open_pages():
         with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}events") as events:
