@@ -145,17 +145,22 @@ Together report_from(const Settings& settings, const std::string& name, std::int
           .cpu_s = run.usage.cpu_s};
 }
 
-// Measures reports of many workers on many agents, in turns with 16 trials on this machine.
+// Measures reports of many workers on many agents, in turns with as many on this machine, which are too many for its
+// caches, too, and with 16 trials on it.
 void compare_many(const Settings& settings) {
   constexpr std::int64_t kHere = 16;
   std::vector<double> here;
+  std::vector<double> as_many_here;
   std::vector<double> nodes;
   std::vector<double> ratios;
+  std::vector<double> ratios_to_as_many;
   std::vector<double> p99;
   std::vector<double> wall;
   double cpu_s = 0;
   for (std::int64_t round = 0; round < settings.rounds; ++round) {
     here.push_back(report_from(settings, fmt::format("together_here_{}", round), kHere, 0).reports_per_s);
+    as_many_here.push_back(
+        report_from(settings, fmt::format("together_as_many_here_{}", round), settings.workers, 0).reports_per_s);
     const Together many =
         report_from(settings, fmt::format("together_on_nodes_{}", round), settings.workers, settings.agents);
     nodes.push_back(many.reports_per_s);
@@ -163,12 +168,15 @@ void compare_many(const Settings& settings) {
     wall.push_back(many.wall_s);
     cpu_s += many.cpu_s;
     ratios.push_back(here.back() / nodes.back());
+    ratios_to_as_many.push_back(as_many_here.back() / nodes.back());
   }
   const double ratio = median(ratios);
+  const double ratio_to_as_many = median(ratios_to_as_many);
   print_line("cluster",
              {{"workers", settings.workers}, {"agents", settings.agents}, {"reports_each", settings.reports_each}},
              median(wall), cpu_s,
              {{"here_reports_per_s", median(here)},
+              {"as_many_here_reports_per_s", median(as_many_here)},
               {"nodes_reports_per_s", median(nodes)},
               {"p99_ms", median(p99) * 1e3},
               {"ratio", ratio}},
@@ -177,6 +185,11 @@ void compare_many(const Settings& settings) {
                .unit = "",
                .budget = Budget::at_most(1 / 0.9),
                .ratio = ratio},
+              {.name = "reports of many workers on many agents, beside as many on this machine",
+               .value = ratio_to_as_many,
+               .unit = "",
+               .budget = Budget::at_most(1 / 0.9),
+               .ratio = ratio_to_as_many},
               {.name = "99th percentile of report() on them",
                .value = median(p99) * 1e3,
                .unit = "ms",

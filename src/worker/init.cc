@@ -157,8 +157,8 @@ class IdleEngine final : public engine::ForwardingEngine {
 
 bool runs_on_nodes(const Process& process) { return process.cluster || worker::has_given_nodes(); }
 
-// Returns the nodes for a run in a directory, which are requested the first time. Nodes that wait for the run are better
-// than those that this process has had so far.
+// Returns the nodes for a run in a directory, which are requested the first time. Nodes that wait for the run are
+// better than those that this process has had so far.
 engine::cluster::ClusterEngine& nodes_for(Process& process, const std::filesystem::path& directory) {
   if (process.nodes != nullptr && engine::cluster::has_kept_nodes(directory) && process.nodes->claim())
     process.nodes.reset();

@@ -18,19 +18,19 @@ TEST(Table, ATextThatIsTooLongKeepsItsEndOrItsBeginning) {
   const Cell counts{.text = "31 TERMINATED, 2 RUNNING, 7 PENDING"};
   const Table table{.columns = {{.head = {.text = "name"}, .cells = {name}},
                                 {.head = {.text = "trials"}, .cells = {counts}, .keeps_beginning = true}}};
-  EXPECT_THAT(lines_of(table, 80), ElementsAre("╭────────────────────────────────────────────╮",
-                                               "│ name                  trials               │",
-                                               "├────────────────────────────────────────────┤",
-                                               "│ …iments/of/today/net  31 TERMINATED, 2 RU… │",
-                                               "╰────────────────────────────────────────────╯"));
+  EXPECT_THAT(
+      lines_of(table, 80),
+      ElementsAre("╭────────────────────────────────────────────╮", "│ name                  trials               │",
+                  "├────────────────────────────────────────────┤", "│ …iments/of/today/net  31 TERMINATED, 2 RU… │",
+                  "╰────────────────────────────────────────────╯"));
 }
 
 TEST(Table, ColumnsOfTheHighestRankAreLeftOutWhereNotAllFit) {
   const Table table{.columns = {{.head = {.text = "trial"}, .cells = {{.text = "00001"}}},
                                 {.head = {.text = "status"}, .rank = 2, .cells = {{.text = "RUNNING"}}},
                                 {.head = {.text = "loss"}, .rank = 1, .cells = {{.text = "0.25", .number = true}}}}};
-  EXPECT_THAT(lines_of(table, 18),
-              ElementsAre("╭─────────────╮", "│ trial  loss │", "├─────────────┤", "│ 00001  0.25 │", "╰─────────────╯"));
+  EXPECT_THAT(lines_of(table, 18), ElementsAre("╭─────────────╮", "│ trial  loss │", "├─────────────┤",
+                                               "│ 00001  0.25 │", "╰─────────────╯"));
 }
 
 }  // namespace
