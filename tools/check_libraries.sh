@@ -38,6 +38,7 @@ libgmock-dev|GoogleMock||header gmock/gmock.h||GTest_ROOT=<prefix>
 doxygen|Doxygen|1.9.4|program doxygen||PATH
 chromium|Chromium||program chromium||PATH
 dpkg-dev|the tools that make Debian packages||program dpkg-shlibdeps||PATH
+file|the program file||program file||PATH
 clang-format-19|clang-format|19|program clang-format-19||PATH
 clang-tidy-19|clang-tidy|19|program clang-tidy-19||PATH
 llvm-19|LLVM'\''s tools|19|program llvm-symbolizer-19||PATH

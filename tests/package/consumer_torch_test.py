@@ -1,6 +1,7 @@
 """An external project with libtorch trains a model and continues it from its checkpoint, with the installed package."""
 
 import os
+import pathlib
 import unittest
 
 from installation import CMAKE, COMPILERS, TORCH_ROOT, WITH_WARNINGS, InstallationTest, readme_lines, run
@@ -34,6 +35,11 @@ class ConsumerTorchTest(InstallationTest):
     def test_the_torch_that_the_project_has_found_is_used(self):
         lines = LINES.replace("find_package(cadre", "find_package(Torch REQUIRED)\nfind_package(cadre")
         lines += "get_target_property(found cadre::libtorch_cpu_so IMPORTED_LOCATION)\nmessage(STATUS \"found=${found}.\")\n"
+        alone = self.project("alone", "cmake_minimum_required(VERSION 3.25)\nproject(alone LANGUAGES CXX)\n"
+                             "find_package(Torch REQUIRED)\n", "consumer_torch")
+        done = self.configure(alone, f"-DTorch_DIR={TORCH_CONFIG}")
+        if done.returncode != 0 and "CUDA cannot be found" in done.stderr:
+            self.skipTest("find_package(Torch) asks for the CUDA toolkit, which is not here, because torch is a CUDA build")
         project = self.project("found", lines, "consumer_torch")
         done = self.configure(project, f"-DTorch_DIR={TORCH_CONFIG}", "-DCADRE_VENV=/nowhere", VIRTUAL_ENV="")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -74,6 +80,7 @@ class ConsumerTorchTest(InstallationTest):
         site_packages = self.directory / "venv" / "lib" / "python3.11" / "site-packages"
         site_packages.mkdir(parents=True)
         (site_packages / "torch").symlink_to(TORCH_ROOT)
+        (site_packages / "nvidia").symlink_to(pathlib.Path(TORCH_ROOT).parent / "nvidia")  # beside a CUDA build
         venv = str(self.directory / "venv")
         for name, definitions, environment in ("named", [f"-DCADRE_VENV={venv}"], {"VIRTUAL_ENV": ""}), (
                 "active", [], {"VIRTUAL_ENV": venv}):
