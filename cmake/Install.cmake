@@ -17,11 +17,25 @@ function(cadre_install_sources folder component)
     FILES_MATCHING ${patterns})
 endfunction()
 
-# cadre_install_licence(<component> <Debian package>): where Debian wants it.
+# cadre_install_licence(<component> <Debian package> [<library>...]): where Debian wants it, with those of libraries that are
+# in it. A wheel has one of each, where Python wants it.
 function(cadre_install_licence component package)
+  if(SKBUILD)
+    return()
+  endif()
   install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" RENAME copyright
     DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${package}" COMPONENT ${component})
+  foreach(library IN LISTS ARGN)
+    install(FILES "${PROJECT_SOURCE_DIR}/licenses/${library}.txt"
+      DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${package}/licenses" COMPONENT ${component})
+  endforeach()
 endfunction()
+if(SKBUILD)
+  file(GLOB licences CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/licenses/*.txt")
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" ${licences} DESTINATION "${SKBUILD_METADATA_DIR}/licenses" COMPONENT python)
+  install(FILES "${PROJECT_SOURCE_DIR}/web/third_party/uplot/LICENSE" RENAME uplot.txt
+    DESTINATION "${SKBUILD_METADATA_DIR}/licenses" COMPONENT python)
+endif()
 
 # cadre_install_archive(<target> <export set> <component>): an archive, and the CMake file that tells of it.
 function(cadre_install_archive target export_set component)
@@ -68,7 +82,7 @@ if(TARGET cadre_tls AND NOT CADRE_SHARED)  # OpenSSL is inside, whose licence mu
 -DCADRE_LICENCE_openssl=<file>.")
   endif()
 endif()
-cadre_install_licence(tune libcadre-dev)
+cadre_install_licence(tune libcadre-dev rapidjson eigen)
 
 # Without the archive a project compiles the sources.
 if(CADRE_TORCH OR CADRE_SHARED)
@@ -112,7 +126,7 @@ if(CADRE_ARROW AND NOT CADRE_SHARED)
   file(GLOB arrow_licences "${arrow_folder}-*.dist-info/licenses/*.txt")
   install(FILES ${arrow_licences} DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libcadre-storage-dev/arrow" COMPONENT storage)
   cadre_install_archive(cadre_storage cadreStorageTargets storage)
-  cadre_install_licence(storage libcadre-storage-dev)
+  cadre_install_licence(storage libcadre-storage-dev rapidjson)
   install(FILES "${PROJECT_SOURCE_DIR}/cmake/Arrow.cmake" "${PROJECT_BINARY_DIR}/cadreArrowBuild.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/ImageLibraries.cmake" DESTINATION "${package_dir}" COMPONENT data)
   install(FILES "${PROJECT_SOURCE_DIR}/include/cadre/data.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cadre" COMPONENT data)
@@ -131,7 +145,11 @@ endif()
 
 if(TARGET cadre)
   install(TARGETS cadre cadre-report RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
-  cadre_install_licence(program cadre)
+  cadre_install_licence(program cadre rapidjson eigen cli11 tomlplusplus)
+  if(NOT SKBUILD)
+    install(FILES "${PROJECT_SOURCE_DIR}/web/third_party/uplot/LICENSE" RENAME uplot.txt
+      DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/cadre/licenses" COMPONENT program)
+  endif()
   set(shell_dir "${PROJECT_BINARY_DIR}/shell")
   install(FILES "${shell_dir}/cadre.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT program)
   install(FILES "${shell_dir}/cadre.bash" RENAME cadre

@@ -79,6 +79,13 @@ class DebianTest(InstallationTest):
         licence = (self.prefix / "share" / "doc" / "libcadre-dev" / "openssl.txt").read_text(encoding="utf-8")
         self.assertIn("Apache", licence)
 
+    def test_licences_of_libraries_that_are_inside_are_in_the_packages(self):
+        for package, libraries in {"libcadre-dev": {"rapidjson", "eigen"}, "libcadre-storage-dev": {"rapidjson"},
+                                   "cadre": {"rapidjson", "eigen", "cli11", "tomlplusplus", "uplot"}}.items():
+            if package in FILES:
+                licences = self.prefix / "share" / "doc" / package / "licenses"
+                self.assertEqual({file.stem for file in licences.iterdir()}, libraries)
+
     def test_dependencies_are_the_libraries_that_are_linked(self):
         depends = {package: {name.split(" ")[0] for name in self.field(package, "Depends").split(", ")} for package in FILES}
         self.assertLessEqual({"libc6", "libsqlite3-0", "libstdc++6"}, depends["cadre"])
