@@ -30,7 +30,7 @@ compiler := "-DCMAKE_CXX_COMPILER=$(CXX)"
 endif
 # What the goals need beside what a build needs, so that `make demo` installs only that.
 setup_groups := $(if $(filter asan tsan coverage,$(PRESET)),sanitizers) $(if $(filter build test unit test-gpu fuzz,$(MAKECMDGOALS)),tests) \
-  $(filter docs,$(MAKECMDGOALS)) $(if $(filter package release,$(MAKECMDGOALS)),package)
+  $(filter docs,$(MAKECMDGOALS)) $(if $(filter package release wheel test-wheel,$(MAKECMDGOALS)),package)
 cxx_files = $(shell find include src python examples tests benchmarks -name '*.h' -o -name '*.cc')
 sources = $(shell find src -name '*.cc')
 

@@ -111,9 +111,13 @@ if(CADRE_TORCH OR CADRE_SHARED)
   cadre_install_licence(vision libcadre-vision-dev)
 endif()
 
+if(CADRE_ARROW)
+  install(TARGETS cadre_object_storage cadre_table_file COMPONENT storage
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}$<$<NOT:$<BOOL:${CADRE_SHARED}>>:/cadre>")
+  cadre_install_archive(cadre_storage cadreStorageTargets storage)
+endif()
 # Their archives would bring a second core beside the shared library.
 if(CADRE_ARROW AND NOT CADRE_SHARED)
-  install(TARGETS cadre_object_storage cadre_table_file LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/cadre" COMPONENT storage)
   # With Arrow beside it, where it looks first: it works wherever the package is, without Python and a wheel.
   get_target_property(arrow_library cadre::arrow IMPORTED_LOCATION)
   string(REPLACE "libarrow.so" "libarrow_s3.so" arrow_s3_library "${arrow_library}")
@@ -125,7 +129,6 @@ if(CADRE_ARROW AND NOT CADRE_SHARED)
   cmake_path(GET arrow_library PARENT_PATH arrow_folder)
   file(GLOB arrow_licences "${arrow_folder}-*.dist-info/licenses/*.txt")
   install(FILES ${arrow_licences} DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libcadre-storage-dev/arrow" COMPONENT storage)
-  cadre_install_archive(cadre_storage cadreStorageTargets storage)
   cadre_install_licence(storage libcadre-storage-dev rapidjson)
   install(FILES "${PROJECT_SOURCE_DIR}/cmake/Arrow.cmake" "${PROJECT_BINARY_DIR}/cadreArrowBuild.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/ImageLibraries.cmake" DESTINATION "${package_dir}" COMPONENT data)
@@ -177,7 +180,7 @@ cadre_install_licence(doc cadre-doc)
 
 # Builds what is installed.
 add_custom_target(cadre_package)
-foreach(target cadre_tune cadre_tls cadre_torch cadre_vision cadre_object_storage cadre_data cadre_data_torch cadre cadre-report)
+foreach(target cadre_tune cadre_tls cadre_torch cadre_vision cadre_object_storage cadre_table_file cadre_data cadre_data_torch cadre cadre-report)
   if(TARGET ${target})
     add_dependencies(cadre_package ${target})
   endif()

@@ -23,3 +23,20 @@ function(cadre_program name)
     cadre_use_torch(${name})
   endif()
 endfunction()
+
+# cadre_arrow_module(<name> <source>...): a library that is loaded by the first process that needs it, with Cadre's core.
+# Installed, it has Arrow in its own folder; in the wheel, it finds Arrow in that of the wheel pyarrow, which is installed
+# beside the package, or is loaded already (src/storage/arrow_module.h).
+function(cadre_arrow_module name)
+  add_library(${name} MODULE ${ARGN})
+  # Nothing of what it is linked with may be taken for the program's own.
+  set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET hidden CADRE_IS_INSTALLED ON INSTALL_RPATH "$ORIGIN")
+  target_link_options(${name} PRIVATE LINKER:--exclude-libs,ALL LINKER:--gc-sections LINKER:--as-needed)
+  target_link_libraries(${name} PRIVATE cadre_private cadre_warnings $<IF:$<BOOL:${CADRE_SHARED}>,cadre_tune_shared,cadre_tune>)
+  if(CADRE_SHARED)
+    set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/../../pyarrow"
+      LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/python/cadre/lib")
+  elseif(TARGET cadre_tune_shared)  # that of the Python package in the build folder
+    target_link_options(cadre_tune_shared PRIVATE "LINKER:-rpath,$<TARGET_FILE_DIR:${name}>")
+  endif()
+endfunction()

@@ -5,6 +5,7 @@
 #   tools/make_wheels.sh [python...]
 #   CXX            the compiler (default: clang++-19)
 #   CADRE_WHEELS   the folder that they come into (default: build/wheels)
+#   CURL_ROOT      an installed archive of libcurl's with few dependencies (default: tools/make_curl.sh makes it in build/curl)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,7 +31,11 @@ if [[ "$(cat "$tools/.installed" 2>/dev/null || true)" != "$tools_requirements" 
 fi
 
 export CXX="${CXX:-clang++-19}"
-settings=(--config-settings=cmake.define.CADRE_WERROR=ON)
+if [[ -z "${CURL_ROOT:-}" ]]; then
+  export CURL_ROOT="$PWD/build/curl"
+  tools/make_curl.sh "$CURL_ROOT"
+fi
+settings=(--config-settings=cmake.define.CADRE_WERROR=ON "--config-settings=cmake.define.CURL_ROOT=$CURL_ROOT")
 # With the headers of the checkout's own Arrow, whose paths stay: what was compiled with them is in ccache.
 if arrow=$(.venv/bin/python -c 'import pyarrow; print(pyarrow.__path__[0])' 2>/dev/null); then
   settings+=("--config-settings=cmake.define.CADRE_ARROW_ROOT=$arrow")

@@ -3,10 +3,15 @@
 import os
 import sys
 
+from cadre import _arrow
+
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 def _become(name):
+    arrow = _arrow.folder()
+    if arrow is not None:
+        os.environ.setdefault("CADRE_ARROW_ROOT", arrow)  # for object storages and Parquet files
     os.execv(os.path.join(_FOLDER, "bin", name), [name, *sys.argv[1:]])
 
 

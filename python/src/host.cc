@@ -14,12 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include "cadre/error.h"
 #include "cadre/host.h"
 #include "cadre/init.h"
 #include "cadre/tune/class_trainable.h"
 #include "errors.h"
 #include "scheduler.h"
 #include "searcher.h"
+#include "storage/arrow_module.h"
 #include "values.h"
 
 namespace nb = nanobind;
@@ -171,9 +173,18 @@ void start(std::vector<std::string> command, std::optional<double> num_cpus, std
   is_running = true;
 }
 
+// Loads the Arrow of the installed pyarrow for an object storage. Throws InvalidArgument that says what is missing.
+void load_arrow(const std::string& uri) {
+  const auto fault = with_python([&] {
+    return nb::cast<std::string>(nb::module_::import_("cadre._arrow").attr("fault_of_storage")(to_python(Value(uri))));
+  });
+  if (!fault.empty()) throw InvalidArgument(fault);
+}
+
 }  // namespace
 
 void bind_host(nb::module_& module) {
+  storage::set_arrow_loader(&load_arrow);
   module.def("init", &start, nb::arg("command"), nb::arg("num_cpus") = nb::none(), nb::arg("num_gpus") = nb::none(),
              nb::arg("resources") = nb::dict(), nb::arg("labels") = nb::dict(),
              nb::arg("accelerator_type") = nb::none(), nb::arg("agent_command") = std::vector<std::string>(),

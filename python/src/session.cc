@@ -47,9 +47,9 @@ std::optional<std::string> checkpoint_path() {
   return path;
 }
 
-// Makes sure that a checkpoint of the run is on this machine.
-void bring_checkpoint(const std::string& path) {
-  with_cadre([&] { Checkpoint::from_directory(path).as_directory(); });
+// Returns a checkpoint's files on this machine: what had to be brought is removed with the object.
+Checkpoint::Reading read_checkpoint(const std::string& path) {
+  return result_of([&] { return Checkpoint::from_directory(path).as_directory(); });
 }
 
 }  // namespace
@@ -58,7 +58,9 @@ void bind_session(nb::module_& module) {
   module.def("report", &report, nb::arg("metrics"), nb::arg("checkpoint") = nb::none());
   module.def("report_offering", &report_offering, nb::arg("metrics"), nb::arg("write"));
   module.def("checkpoint_path", &checkpoint_path);
-  module.def("bring_checkpoint", &bring_checkpoint, nb::arg("path"));
+  nb::class_<Checkpoint::Reading>(module, "CheckpointReading")
+      .def_prop_ro("path", [](const Checkpoint::Reading& reading) { return reading.path().string(); });
+  module.def("read_checkpoint", &read_checkpoint, nb::arg("path"));
   module.def("experiment_name", [] { return tune::get_context().get_experiment_name(); });
   module.def("trial_id", [] { return tune::get_context().get_trial_id(); });
   module.def("trial_name", [] { return tune::get_context().get_trial_name(); });

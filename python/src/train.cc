@@ -52,6 +52,11 @@ nb::list to_list(const std::vector<train::ReportedCheckpoint>& checkpoints) {
   return found;
 }
 
+// What a result was read from, if it is a temporary copy of what is published, which holds its checkpoints' lists.
+struct ReadingCopy {
+  std::shared_ptr<const std::filesystem::path> path = {};
+};
+
 nb::dict to_dict(const train::Result& result) {
   nb::dict found;
   found["metrics"] = to_python(result.metrics.value());
@@ -65,6 +70,7 @@ nb::dict to_dict(const train::Result& result) {
   found["path"] = text(result.path);
   found["config"] = to_python(result.config.value());
   found["return_value"] = to_python(result.return_value);
+  found["copy"] = result.copy ? nb::cast(ReadingCopy{result.copy}) : nb::none();
   found["error"] = result.error ? to_python(Value(*result.error)) : nb::none();
   return found;
 }
@@ -131,21 +137,26 @@ struct PythonTrainer {
 };
 
 PythonTrainer make_trainer(nb::handle description, const std::string& name, const std::string& storage_path,
-                           const std::string& if_exists, nb::object callbacks, std::set<std::string> hooks) {
+                           const std::string& if_exists, nb::handle publish, nb::object callbacks,
+                           std::set<std::string> hooks) {
   train::Description all = train::to_description(to_value(description));
   train::RunConfig& run = all.options.run_config;
   run.name = name;
   run.storage_path = storage_path;
   run.if_exists = from_value<IfExists>(Value(if_exists));
+  run.publish_config = from_value<PublishConfig>(to_value(publish));
   run.callbacks.push_back(callback_of(std::move(callbacks), std::move(hooks)));
   return {std::make_unique<train::Trainer>(std::move(all.loop), std::move(all.options))};
 }
 
-PythonTrainer restore_trainer(const std::string& directory, nb::object callbacks, std::set<std::string> hooks) {
+PythonTrainer restore_trainer(const std::string& directory, nb::handle publish, nb::object callbacks,
+                              std::set<std::string> hooks) {
+  const auto publish_config = from_value<PublishConfig>(to_value(publish));
   const auto callback = callback_of(std::move(callbacks), std::move(hooks));
   std::unique_ptr<train::Trainer> trainer;
   with_cadre([&] {
-    trainer = std::make_unique<train::Trainer>(train::Trainer::restore(directory, {.callbacks = {callback}}));
+    trainer = std::make_unique<train::Trainer>(
+        train::Trainer::restore(directory, {.callbacks = {callback}, .publish_config = publish_config}));
   });
   return {std::move(trainer)};
 }
@@ -324,17 +335,24 @@ void bind_session(nb::module_& module) {
 
 void bind_train(nb::module_& parent) {
   nb::module_ module = parent.def_submodule("train");
+  nb::class_<ReadingCopy>(module, "ReadingCopy");
   nb::class_<PythonTrainer>(module, "Trainer").def("fit", &fit, nb::arg("takes_signals"));
   module.def("make_trainer", &make_trainer, nb::arg("description"), nb::arg("name"), nb::arg("storage_path"),
-             nb::arg("if_exists"), nb::arg("callbacks").none(), nb::arg("hooks"),
+             nb::arg("if_exists"), nb::arg("publish"), nb::arg("callbacks").none(), nb::arg("hooks"),
              "Makes a Trainer of options in the form in which they are stored.");
-  module.def("restore_trainer", &restore_trainer, nb::arg("directory"), nb::arg("callbacks").none(), nb::arg("hooks"));
-  module.def("can_restore", [](const std::string& directory) { return train::Trainer::can_restore(directory); });
-  module.def("is_finished",
-             [](const std::string& directory) { return train::Result::from_directory(directory).finished; });
+  module.def("restore_trainer", &restore_trainer, nb::arg("directory"), nb::arg("publish"), nb::arg("callbacks").none(),
+             nb::arg("hooks"));
+  module.def("can_restore", [](const std::string& directory, nb::handle publish) {
+    const auto publish_config = from_value<PublishConfig>(to_value(publish));
+    return result_of([&] { return train::Trainer::can_restore(directory, publish_config); });
+  });
+  module.def("is_finished", [](const std::string& directory) {
+    return result_of([&] { return train::Result::from_directory(directory).finished; });
+  });
   module.def("is_in_trial", [] { return worker::ParentRun::current() != nullptr; });
-  module.def("read_result",
-             [](const std::string& directory) { return to_dict(train::Result::from_directory(directory)); });
+  module.def("read_result", [](const std::string& directory) {
+    return to_dict(result_of([&] { return train::Result::from_directory(directory); }));
+  });
   bind_session(module);
   bind_group(module);
 }

@@ -1,6 +1,7 @@
 #include "tune.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/set.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -133,31 +134,35 @@ struct PythonTuner {
 };
 
 PythonTuner make_tuner(nb::handle description, const std::string& name, const std::string& storage_path,
-                       const std::string& if_exists, nb::object callbacks, std::set<std::string> hooks) {
+                       const std::string& if_exists, nb::handle publish, nb::object callbacks,
+                       std::set<std::string> hooks) {
   tune::Description all = tune::to_description(to_value(description));
   tune::RunConfig& run = all.options.run_config;
   run.name = name;
   run.storage_path = storage_path;
   run.if_exists = named<IfExists>(if_exists);
+  run.publish_config = from_value<PublishConfig>(to_value(publish));
   auto callback = std::make_shared<PythonCallback>(std::move(callbacks), std::move(hooks));
   run.callbacks.push_back(callback);
   return {callback, std::make_unique<tune::Tuner>(std::move(all.trainable), std::move(all.options))};
 }
 
 PythonTuner restore_tuner(const std::string& directory, nb::handle function, bool resume_errored, bool restart_errored,
-                          bool allow_divergence, nb::handle extension, nb::object callbacks,
+                          bool allow_divergence, nb::handle extension, nb::handle publish, nb::object callbacks,
                           std::set<std::string> hooks) {
   auto callback = std::make_shared<PythonCallback>(std::move(callbacks), std::move(hooks));
   std::unique_ptr<tune::Tuner> tuner;
   const HostFunction host_function{to_value(function)};
   const auto extend = from_value<tune::Extension>(to_value(extension));
+  const auto publish_config = from_value<PublishConfig>(to_value(publish));
   with_cadre([&] {
     tuner = std::make_unique<tune::Tuner>(tune::Tuner::restore(directory, {.resume_errored = resume_errored,
                                                                            .restart_errored = restart_errored,
                                                                            .allow_divergence = allow_divergence,
                                                                            .host_function = host_function,
                                                                            .extend = extend,
-                                                                           .callbacks = {callback}}));
+                                                                           .callbacks = {callback},
+                                                                           .publish_config = publish_config}));
   });
   return {callback, std::move(tuner)};
 }
@@ -184,12 +189,15 @@ void bind_tune(nb::module_& module) {
   bind_results(module);
   nb::class_<PythonTuner>(module, "Tuner").def("fit", &fit, nb::arg("takes_signals"));
   module.def("make_tuner", &make_tuner, nb::arg("description"), nb::arg("name"), nb::arg("storage_path"),
-             nb::arg("if_exists"), nb::arg("callbacks").none(), nb::arg("hooks"),
+             nb::arg("if_exists"), nb::arg("publish"), nb::arg("callbacks").none(), nb::arg("hooks"),
              "Makes a Tuner of options in the form in which they are stored: docs/formats.md, \"The stored options\".");
   module.def("restore_tuner", &restore_tuner, nb::arg("directory"), nb::arg("function").none(),
              nb::arg("resume_errored"), nb::arg("restart_errored"), nb::arg("allow_divergence"), nb::arg("extension"),
-             nb::arg("callbacks").none(), nb::arg("hooks"));
-  module.def("can_restore", [](const std::string& directory) { return tune::Tuner::can_restore(directory); });
+             nb::arg("publish"), nb::arg("callbacks").none(), nb::arg("hooks"));
+  module.def("can_restore", [](const std::string& directory, nb::handle publish) {
+    const auto publish_config = from_value<PublishConfig>(to_value(publish));
+    return result_of([&] { return tune::Tuner::can_restore(directory, publish_config); });
+  });
 }
 
 }  // namespace cadre::python

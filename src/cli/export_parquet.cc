@@ -1,5 +1,4 @@
 // cadre export --parquet: a table of results as a Parquet file, which a library writes that is loaded for it.
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <memory>
@@ -11,6 +10,7 @@
 #include "cadre/error.h"
 #include "cli/exports.h"
 #include "loggers/flat_row.h"
+#include "storage/arrow_module.h"
 #include "table_file/module.h"
 #include "tune/results/result_table.h"
 
@@ -22,15 +22,19 @@ using table_file::ColumnType;
 constexpr std::size_t kRowsInAPiece = 10'000;
 
 table_file::OpenParquet load_writer() {
-  void* const library = ::dlopen(table_file::kModuleFile, RTLD_NOW | RTLD_LOCAL);
-  void* const function = library == nullptr ? nullptr : ::dlsym(library, table_file::kModuleFunction);
-  if (function != nullptr) return reinterpret_cast<table_file::OpenParquet>(function);
-  const char* const reason = ::dlerror();
+  std::string reason;
+  if (void* const function = storage::load_arrow_module(table_file::kModuleFile, table_file::kModuleFunction, reason))
+    return reinterpret_cast<table_file::OpenParquet>(function);
+  constexpr const char* kWithout =
+      "Without it pandas writes one from `cadre export --all`: read_csv(...).to_parquet(...)";
+  if (storage::is_arrow_missing(reason))
+    throw NotFound(fmt::format("a Parquet file needs Arrow, which was not found: {}. {} ({})",
+                               storage::how_to_get_arrow(), kWithout, reason));
   throw NotFound(fmt::format(
       "a Parquet file needs Cadre's library for it, {}, and Arrow beside it, which this program does not find: install "
       "Cadre with the component storage (the package libcadre-storage-dev), or add the library's folder to "
-      "LD_LIBRARY_PATH. Without it pandas writes one from `cadre export --all`: read_csv(...).to_parquet(...) ({})",
-      table_file::kModuleFile, reason == nullptr ? "no reason given" : reason));
+      "LD_LIBRARY_PATH. {} ({})",
+      table_file::kModuleFile, kWithout, reason));
 }
 
 // The columns in the order of their first appearance, and their types.

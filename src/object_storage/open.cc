@@ -1,6 +1,8 @@
 // The entry point that storage.cc loads: opens the file system of a URI.
+#include <arrow/config.h>
 #include <arrow/filesystem/filesystem.h>
 #include <arrow/filesystem/s3fs.h>
+#include <arrow/util/config.h>
 #include <fmt/format.h>
 
 #include <memory>
@@ -15,6 +17,7 @@
 #include "object_storage/object_storage.h"
 #include "object_storage/s3.h"
 #include "object_storage/s3_protocol.h"
+#include "storage/arrow_module.h"
 #include "storage/module.h"
 
 namespace cadre::storage {
@@ -75,7 +78,17 @@ std::unique_ptr<Storage> open_azure(const Uri& uri) {
 }
 #endif
 
+// Throws InvalidArgument if this library was compiled for another version of Arrow than the one that was loaded with
+// it.
+void check_arrow_version(const Uri& uri) {
+  const std::string& loaded = arrow::GetBuildInfo().version_string;
+  if (loaded != ARROW_VERSION_STRING)
+    throw InvalidArgument(fmt::format("{} needs Arrow {}, and {} was found, whose binary interface is another one: {}",
+                                      shown(uri), ARROW_VERSION_STRING, loaded, storage::how_to_get_arrow()));
+}
+
 std::unique_ptr<Storage> open(const Uri& uri) {
+  check_arrow_version(uri);
   if (uri.scheme == "s3") return open_s3(uri);
   if (uri.scheme == "gs" || uri.scheme == "gcs") return open_google(uri);
 #ifdef ARROW_AZURE

@@ -1,14 +1,13 @@
 #include "storage/storage.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 
 #include "base/checksum.h"
 #include "base/file.h"
+#include "storage/arrow_module.h"
 #include "storage/file_storage.h"
 #include "storage/module.h"
 
@@ -18,32 +17,20 @@ namespace {
 
 constexpr std::array kObjectSchemes{"s3", "gs", "gcs", "abfs", "abfss"};
 
-// Returns the error message. The loader's reason begins with the name of the missing file.
-std::string cannot_load(const Uri& uri, const char* loader_reason) {
-  const std::string_view reason = loader_reason == nullptr ? "no reason given" : loader_reason;
-  if (reason.starts_with("libarrow"))
-    return fmt::format(
-        "{} needs Arrow, which is installed in the folder of {} and is missing there: install Cadre again, "
-        "or add the folder pyarrow of the Python wheel of that version to LD_LIBRARY_PATH ({})",
-        shown(uri), kModuleFile, reason);
-  return fmt::format(
-      "{} needs Cadre's library for object storages, which this program does not find: link the program "
-      "with cadre::storage (find_package(cadre COMPONENTS storage)), or add the folder of {} to "
-      "LD_LIBRARY_PATH ({})",
-      shown(uri), kModuleFile, reason);
-}
-
-// Loads the library, which is never unloaded. Its name has no path, so the loader searches the program's RUNPATH,
-// then LD_LIBRARY_PATH.
+// Returns the function of the library for object storages. Throws InvalidArgument with what is missing.
 OpenObjectStorage load_module(const Uri& uri) {
-  static std::mutex mutex;
-  static OpenObjectStorage loaded = nullptr;
-  const std::lock_guard lock(mutex);
-  if (loaded != nullptr) return loaded;
-  void* const library = ::dlopen(kModuleFile, RTLD_NOW | RTLD_LOCAL);
-  void* const function = library == nullptr ? nullptr : ::dlsym(library, kModuleFunction);
-  if (function == nullptr) throw InvalidArgument(cannot_load(uri, ::dlerror()));
-  return loaded = reinterpret_cast<OpenObjectStorage>(function);
+  prepare_arrow(shown(uri));
+  std::string reason;
+  if (void* const function = load_arrow_module(kModuleFile, kModuleFunction, reason))
+    return reinterpret_cast<OpenObjectStorage>(function);
+  if (is_arrow_missing(reason))
+    throw InvalidArgument(
+        fmt::format("{} needs Arrow, which was not found: {} ({})", shown(uri), how_to_get_arrow(), reason));
+  throw InvalidArgument(
+      fmt::format("{} needs Cadre's library for object storages, which this program does not find: link the program "
+                  "with cadre::storage (find_package(cadre COMPONENTS storage)), or add the folder of {} to "
+                  "LD_LIBRARY_PATH ({})",
+                  shown(uri), kModuleFile, reason));
 }
 
 }  // namespace

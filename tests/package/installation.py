@@ -1,10 +1,12 @@
 """Cadre as other projects use it: installed trees, and projects that are configured, built and run against them."""
 
+import contextlib
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -40,6 +42,20 @@ def readme_lines(target):
     pages = [block for block in re.findall(r"^```cmake\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL) if target in block]
     assert len(pages) == 1, (target, pages)
     return pages[0]
+
+
+@contextlib.contextmanager
+def object_server():
+    """Runs an S3 server with the bucket `bucket`; yields the environment for programs that use it."""
+    with subprocess.Popen([sys.executable, SOURCE / "tests" / "storage" / "object_server.py"], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        port = server.stdout.readline().strip()
+        print("bucket bucket", file=server.stdin, flush=True)
+        server.stdout.readline()
+        yield os.environ | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_DEFAULT_REGION": "us-east-1",
+                            "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+                            "AWS_EC2_METADATA_DISABLED": "true"}
+        server.stdin.close()
 
 
 class InstallationTest(unittest.TestCase):

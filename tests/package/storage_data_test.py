@@ -3,32 +3,16 @@
 The file's name has "data" because its tests need Arrow.
 """
 
-import contextlib
 import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import unittest
 
-from installation import ARROW_ROOT, BUILD, SOURCE, InstallationTest, readme_lines, run
+from installation import ARROW_ROOT, BUILD, SOURCE, InstallationTest, object_server, readme_lines, run
 
 LINES = readme_lines("cadre::tune").replace("REQUIRED)", "REQUIRED COMPONENTS storage)").replace(
     "PRIVATE cadre::tune", "PRIVATE cadre::tune cadre::storage")
-
-
-@contextlib.contextmanager
-def object_server():
-    """Runs an S3 server with the bucket `bucket`; yields the environment for programs that use it."""
-    with subprocess.Popen([sys.executable, SOURCE / "tests" / "storage" / "object_server.py"], text=True,
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
-        port = server.stdout.readline().strip()
-        print("bucket bucket", file=server.stdin, flush=True)
-        server.stdout.readline()
-        yield os.environ | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_DEFAULT_REGION": "us-east-1",
-                            "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
-                            "AWS_EC2_METADATA_DISABLED": "true"}
-        server.stdin.close()
 
 
 class StorageTest(InstallationTest):
@@ -71,9 +55,9 @@ class StorageTest(InstallationTest):
         done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=60, env=environment)
         self.assertEqual(done.returncode, 1)
         self.assertIn("s3://bucket/experiments needs Arrow", done.stderr)
-        self.assertIn("LD_LIBRARY_PATH", done.stderr)
+        self.assertIn("CADRE_ARROW_ROOT", done.stderr)
         with object_server() as environment:
-            environment["LD_LIBRARY_PATH"] = ARROW_ROOT  # as the message says
+            environment["CADRE_ARROW_ROOT"] = ARROW_ROOT  # as the message says
             run(*program, env=environment)
 
     def test_arrows_licence_is_there(self):

@@ -10,9 +10,11 @@ stream.
 It needs pyarrow of one version, that which it was built with.
 """
 
-from cadre.data import _arrow
+from cadre import _arrow
 
-_arrow.load()
+_arrow.load("cadre.data", "data", "arrow", "arrow_compute", "parquet", "arrow_acero", "arrow_dataset")
+
+import pyarrow  # noqa: E402, F401  also in the fork server, for its workers
 
 from cadre.data import aggregate, expressions, transforms  # noqa: E402  the libraries come first
 from cadre.data._functions import get_epoch  # noqa: E402

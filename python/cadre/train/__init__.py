@@ -2,7 +2,7 @@
 
 from cadre.train import collective
 from cadre.train.config import (CheckpointConfig, CheckpointConsistencyMode, CheckpointUploadMode, DataConfig,
-                                FailureConfig, ReportedCheckpointStatus, RunConfig, ScalingConfig)
+                                FailureConfig, PublishConfig, ReportedCheckpointStatus, RunConfig, ScalingConfig)
 from cadre.train.session import (ReportedCheckpoint, TrainContext, get_all_reported_checkpoints, get_checkpoint,
                                  get_context, get_dataset_shard, report)
 from cadre.train.trainer import (DataParallelTrainer, Result, RunContext, TrainingFailedError, UserCallback,
@@ -10,8 +10,8 @@ from cadre.train.trainer import (DataParallelTrainer, Result, RunContext, Traini
 from cadre.train.validation import ValidationConfig, ValidationTaskConfig
 from cadre.tune.checkpoint import Checkpoint
 
-__all__ = ["Checkpoint", "CheckpointConfig", "CheckpointConsistencyMode", "CheckpointUploadMode", "DataConfig", "DataParallelTrainer",
-           "FailureConfig", "ReportedCheckpoint", "ReportedCheckpointStatus", "Result", "RunConfig", "RunContext",
-           "ScalingConfig", "TrainContext", "TrainingFailedError", "UserCallback", "ValidationConfig",
+__all__ = ["Checkpoint", "CheckpointConfig", "CheckpointConsistencyMode", "CheckpointUploadMode", "DataConfig",
+           "DataParallelTrainer", "FailureConfig", "PublishConfig", "ReportedCheckpoint", "ReportedCheckpointStatus", "Result",
+           "RunConfig", "RunContext", "ScalingConfig", "TrainContext", "TrainingFailedError", "UserCallback", "ValidationConfig",
            "ValidationTaskConfig", "WorkerGroupError", "collective", "get_all_reported_checkpoints", "get_checkpoint",
            "get_context", "get_dataset_shard", "report"]

@@ -1,11 +1,14 @@
 """Options of training runs."""
 
+from __future__ import annotations
+
+import os
 import warnings
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
-from cadre.tune.config import RetentionConfig
+from cadre.tune.config import PublishConfig, RetentionConfig
 from cadre.tune.trainable import _stored_bundle
 
 
@@ -23,7 +26,7 @@ class ScalingConfig:
     elastic_resize_monitor_interval_s: float = 60.0
 
     @property
-    def total_workers(self):
+    def total_workers(self) -> int:
         return self.num_workers[1] if isinstance(self.num_workers, tuple) else self.num_workers
 
     def _worker(self):
@@ -67,16 +70,18 @@ class RunConfig:
     """Storage, failures and output of a run."""
 
     name: Optional[str] = None  # of its directory; default: the function and the time
-    storage_path: Optional[str] = None  # a folder or the URI of a storage; default: ~/cadre_results
+    storage_path: Optional[Union[str, "os.PathLike[str]"]] = None  # a folder or the URI of a storage; default: ~/cadre_results
     failure_config: FailureConfig = field(default_factory=FailureConfig)
     checkpoint_config: CheckpointConfig = field(default_factory=CheckpointConfig)
     callbacks: Optional[List[Any]] = None
     verbose: int = 1  # 0: failures only; 1: the beginning, the end and every report
     worker_runtime_env: Optional[Dict] = None  # no meaning here
+    publish_config: PublishConfig = field(default_factory=PublishConfig)  # for a storage_path that is a URI
 
     def __post_init__(self):
         self.failure_config = self.failure_config or FailureConfig()
         self.checkpoint_config = self.checkpoint_config or CheckpointConfig()
+        self.publish_config = self.publish_config or PublishConfig()
 
     def _stored(self):
         return {"failure_config": self.failure_config._stored(), "checkpoint_config": self.checkpoint_config._stored(),
@@ -86,7 +91,8 @@ class RunConfig:
 class DataConfig:
     """Which datasets the ranks divide among themselves; each rank gets all rows of the others."""
 
-    def __init__(self, datasets_to_split="all", execution_options=None, enable_shard_locality=True):
+    def __init__(self, datasets_to_split: str | Iterable[str] = "all", execution_options=None,
+                 enable_shard_locality: bool = True) -> None:
         if datasets_to_split != "all" and not isinstance(datasets_to_split, (list, tuple, set)):
             raise TypeError(f"DataConfig: datasets_to_split is {datasets_to_split!r}; it is \"all\" or a list of names")
         if execution_options is not None:

@@ -1,16 +1,23 @@
 """Training runs."""
 
+from __future__ import annotations
+
 import inspect
 import os
 import sys
+from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from cadre import _core, _driver, _functions, _notebook, _runs, _table, _values
 from cadre.train.config import DataConfig, RunConfig, ScalingConfig
-from cadre.train.session import reported_checkpoint
 from cadre.train.validation import makes_trainer, stored_workers
 from cadre.tune.checkpoint import Checkpoint
 from cadre.tune.result_grid import best_checkpoint
 from cadre.tune.trainable import _stored_bundle
+
+if TYPE_CHECKING:
+    import pandas
+
+    from cadre.train.validation import ValidationConfig
 
 
 class TrainingFailedError(_core.CadreError):
@@ -38,6 +45,12 @@ class UserCallback:
 class RunContext:
     """The run, as a callback sees it."""
 
+    name: str
+    path: str
+    train_loop_config: dict[str, Any]
+    world_size: int
+    attempt: int
+
     def __init__(self, state):
         self.name = state["name"]
         self.path = state["path"]
@@ -45,7 +58,7 @@ class RunContext:
         self.world_size = state["world_size"]
         self.attempt = state["attempt"]
 
-    def get_run_config(self):
+    def get_run_config(self) -> RunConfig:
         return RunConfig(name=self.name, storage_path=os.path.dirname(self.path))
 
 
@@ -71,28 +84,37 @@ class _Callbacks:
 class Result:
     """The result of a run."""
 
+    metrics: dict[str, Any] | None
+    checkpoint: Checkpoint | None
+    best_checkpoints: list[tuple[Checkpoint, dict[str, Any]]]
+    path: str
+    config: dict[str, Any]
+    return_value: Any
+    error: TrainingFailedError | None
+
     def __init__(self, found):
-        kept = [reported_checkpoint(one) for one in found["best_checkpoints"]]
+        copy = found["copy"]  # held by its checkpoints
         self._history = [reported | validated for reported, validated in found["history"]]
         self.metrics = self._history[-1] or None if self._history else None  # with the metrics of its validation
-        self.checkpoint = None if found["checkpoint"] is None else Checkpoint(found["checkpoint"])
-        self.best_checkpoints = [(one.checkpoint, one.metrics) for one in kept]
+        self.checkpoint = Checkpoint._read_from(found["checkpoint"], copy)
+        self.best_checkpoints = [(Checkpoint._read_from(one["checkpoint"], copy), one["metrics"])
+                                 for one in found["best_checkpoints"]]
         self.path = found["path"]
         self.config = _values.show(found["config"])
         self.return_value = found["return_value"]
         self.error = None if found["error"] is None else TrainingFailedError(found["error"])
 
     @classmethod
-    def from_path(cls, path):
-        """Reads the current result in a run's directory, also while the run goes on."""
-        return cls(_core.train.read_result(os.fspath(path)))
+    def from_path(cls, path: str | os.PathLike[str]) -> Result:
+        """Reads the current result in a run's directory, or at its URI, also while the run goes on."""
+        return cls(_core.train.read_result(_runs.place_of(path)))
 
     @property
-    def metrics_dataframe(self):
+    def metrics_dataframe(self) -> pandas.DataFrame:
         """All reports as a pandas DataFrame, or as a table where pandas is not installed."""
         return _table.data_frame([_table.flat(metrics) for metrics in self._history])
 
-    def get_best_checkpoint(self, metric, mode):
+    def get_best_checkpoint(self, metric: str, mode: str) -> Checkpoint | None:
         """Returns the kept checkpoint with the best value of a metric; None if there is none."""
         return best_checkpoint(self.best_checkpoints, metric, mode)
 
@@ -112,8 +134,11 @@ class DataParallelTrainer:
 
     _prologue = None  # runs in each worker before the function; returns what runs after it
 
-    def __init__(self, train_loop_per_worker, *, train_loop_config=None, scaling_config=None, run_config=None,
-                 datasets=None, dataset_config=None, validation_config=None, metadata=None, resume_from_checkpoint=None):
+    def __init__(self, train_loop_per_worker: Callable[..., Any], *, train_loop_config: dict[str, Any] | None = None,
+                 scaling_config: ScalingConfig | None = None, run_config: RunConfig | None = None,
+                 datasets: Mapping[str, Any] | None = None, dataset_config: DataConfig | None = None,
+                 validation_config: ValidationConfig | None = None, metadata: Any = None,
+                 resume_from_checkpoint: Any = None) -> None:
         """Checks all options; raises InvalidArgument, a ValueError, that names every error. Writes nothing.
 
         train_loop_per_worker: a function of the config, or without arguments; what rank 0's returns is the result's
@@ -145,15 +170,16 @@ class DataParallelTrainer:
             self._description["validation"] = {"resources": _stored_bundle({"CPU": 0}), **stored_workers(workers)}
         self._storage_path = _runs.folder_of(run_config.storage_path)
         self._trainer = _core.train.make_trainer(self._description, run_config.name or "", self._storage_path, "fail",
-                                                 self._callbacks, self._callbacks.hooks)
+                                                 run_config.publish_config._stored(), self._callbacks, self._callbacks.hooks)
 
     def _backend(self, scaling_config):
         del scaling_config
         return None
 
-    def fit(self):
+    def fit(self) -> Result:
         """Runs the training to its end and returns its result. A run of the same name that was interrupted or has failed
-        goes on from its last checkpoint; one that has finished is moved aside, and a line says so. Raises
+        goes on from its last checkpoint; one that has finished is moved aside, and a line says so. In an object storage
+        nothing is moved: fit() raises InvalidArgument there. Raises
         TrainingFailedError if it failed more often than allowed, and Interrupted after Ctrl-C."""
         trainer = self._continued() or self._trainer
         try:
@@ -174,17 +200,20 @@ class DataParallelTrainer:
         """Returns a trainer that continues the run of the same name, if that did not finish. Moves a finished one aside."""
         name = self._run_config.name
         path = _runs.path_of(self._storage_path, name or "")
-        if not name or _core.train.is_in_trial() or not _core.train.can_restore(path):
+        publish = self._run_config.publish_config._stored()
+        if not name or _core.train.is_in_trial() or not _core.train.can_restore(path, publish):
             return None
         if not _core.train.is_finished(path):
             print(f"cadre: the training run {name} goes on from its last checkpoint, with its original options",
                   file=sys.stderr)
-            return _core.train.restore_trainer(path, self._callbacks, self._callbacks.hooks)
+            return _core.train.restore_trainer(path, publish, self._callbacks, self._callbacks.hooks)
+        if _runs.is_uri(path):
+            _runs.refuse_existing(path, f'it has finished, and Result.from_path("{path}") reads it')
         _runs.move_aside(path, "training run")
         return None
 
 
-_datasets = {}  # of the run that this worker belongs to
+_datasets: dict[str, Any] = {}  # of the run that this worker belongs to
 
 
 def dataset_shard(name, resume):

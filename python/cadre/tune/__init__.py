@@ -6,7 +6,7 @@ from cadre.tune import schedulers, search, stopper
 from cadre.tune.analysis import ExperimentAnalysis, run
 from cadre.tune.callback import Callback, LoggerCallback
 from cadre.tune.checkpoint import Checkpoint
-from cadre.tune.config import CheckpointConfig, Extension, FailureConfig, RunConfig, TuneConfig
+from cadre.tune.config import CheckpointConfig, Extension, FailureConfig, PublishConfig, RunConfig, TuneConfig
 from cadre.tune.progress_reporter import CLIReporter, JupyterNotebookReporter, ProgressReporter
 from cadre.tune.result_grid import Result, ResultGrid, TrialError
 from cadre.tune.schedulers import create_scheduler
@@ -18,7 +18,7 @@ from cadre.tune.trainable import (PlacementGroupFactory, Trainable, register_tra
 from cadre.tune.tuner import Tuner
 
 __all__ = ["CLIReporter", "Callback", "Checkpoint", "CheckpointConfig", "ExperimentAnalysis", "Extension", "FailureConfig",
-           "JupyterNotebookReporter", "LoggerCallback", "PlacementGroupFactory", "ProgressReporter", "Result",
+           "JupyterNotebookReporter", "LoggerCallback", "PlacementGroupFactory", "ProgressReporter", "PublishConfig", "Result",
            "ResultGrid", "RunConfig", "StopTrial", "Stopper", "Trainable", "TrialError", "TuneConfig", "TuneContext",
            "TuneError", "Tuner", "choice", "create_scheduler", "get_checkpoint", "get_context", "grid_search",
            "lograndint", "loguniform", "qlograndint", "qloguniform", "qrandint", "qrandn", "quniform", "randint",

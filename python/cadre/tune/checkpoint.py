@@ -1,10 +1,13 @@
 """Directories of state from which training goes on."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
 import shutil
 import tempfile
+from typing import Any, Iterator
 
 from cadre import _core
 
@@ -14,51 +17,62 @@ _METADATA_FILE = ".user_metadata.json"  # .metadata.json, as Ray calls it, is wh
 class Checkpoint:
     """A directory. One that was reported belongs to the experiment and never changes."""
 
-    def __init__(self, path, filesystem=None):
+    path: str
+
+    def __init__(self, path: str | os.PathLike[str], filesystem=None) -> None:
         if filesystem is not None:
             raise TypeError("a checkpoint is a directory on a local disk; an experiment's storage_path may be a URI")
         self.path = os.fspath(path)
+        self._results = None
 
     @classmethod
-    def from_directory(cls, path):
+    def from_directory(cls, path: str | os.PathLike[str]) -> Checkpoint:
         """Returns a checkpoint of a directory, which is copied when it is reported."""
         return cls(path)
 
     @contextlib.contextmanager
-    def as_directory(self):
-        """Gives the path of the directory, to be read. Brings it to this machine if it is a checkpoint of the run that is
-        not here."""
-        self._bring()
-        yield self.path
+    def as_directory(self) -> Iterator[str]:
+        """Gives the path of a directory with the files, to be read. Files that are not on this machine, because they are in
+        a storage or on another node, are brought for the time being."""
+        reading = _core.read_checkpoint(self.path)
+        yield reading.path
 
-    def to_directory(self, path=None):
+    def to_directory(self, path: str | os.PathLike[str] | None = None) -> str:
         """Copies the files into a directory, by default a new temporary one, and returns its path."""
-        self._bring()
         path = tempfile.mkdtemp(prefix="checkpoint_") if path is None else os.fspath(path)
-        shutil.copytree(self.path, path, dirs_exist_ok=True)
+        with self.as_directory() as directory:
+            shutil.copytree(directory, path, dirs_exist_ok=True)
         return path
 
-    def get_metadata(self):
+    def get_metadata(self) -> dict[str, Any]:
         """Returns the dictionary that set_metadata() has written; empty if there is none."""
-        self._bring()
         try:
-            with open(os.path.join(self.path, _METADATA_FILE), encoding="utf-8") as file:
+            with self.as_directory() as directory, open(os.path.join(directory, _METADATA_FILE), encoding="utf-8") as file:
                 return json.load(file)
         except FileNotFoundError:
             return {}
 
-    def set_metadata(self, metadata):
+    def set_metadata(self, metadata: dict[str, Any]) -> None:
         """Writes a dictionary that goes with the files. For a checkpoint that is not reported yet."""
         with open(os.path.join(self.path, _METADATA_FILE), "w", encoding="utf-8") as file:
             json.dump(metadata, file)
 
-    def update_metadata(self, metadata):
+    def update_metadata(self, metadata: dict[str, Any]) -> None:
         """Adds entries to the dictionary."""
         self.set_metadata({**self.get_metadata(), **metadata})
 
-    def _bring(self):
-        if not os.path.isdir(self.path):
-            _core.bring_checkpoint(self.path)
+    @classmethod
+    def _read_from(cls, path, results):
+        """Returns a checkpoint of results that were read; None without a path. It holds them, because they may be a temporary
+        copy of what is in a storage."""
+        if path is None:
+            return None
+        checkpoint = cls(path)
+        checkpoint._results = results
+        return checkpoint
+
+    def __reduce__(self):
+        return type(self), (self.path,)
 
     def __eq__(self, other):
         return isinstance(other, Checkpoint) and other.path == self.path

@@ -1,5 +1,6 @@
 """Options of experiments."""
 
+import os
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Union
 
@@ -68,11 +69,25 @@ class FailureConfig:
 
 
 @dataclass
+class PublishConfig:
+    """How an experiment or a run is published whose storage_path is a URI or a directory on a network file system: all work
+    is done in a working directory on a local disk."""
+
+    local_path: Optional[str] = None  # where the working directory is made; default: ~/cadre_results
+    interval_s: float = 5.0  # from one published state to the next: the most that is lost with the local disk
+    patience_s: float = 600.0  # fit() waits so long at its end for what is not published yet
+
+    def _stored(self):
+        return {"local_path": os.path.abspath(os.path.expanduser(os.fspath(self.local_path))) if self.local_path else "",
+                "interval": float(self.interval_s), "patience": float(self.patience_s)}
+
+
+@dataclass
 class RunConfig:
     """Storage, end and output of an experiment."""
 
     name: Optional[str] = None  # of its directory; default: the trainable and the time
-    storage_path: Optional[str] = None  # a folder or the URI of a storage; default: ~/cadre_results
+    storage_path: Optional[Union[str, "os.PathLike[str]"]] = None  # a folder or the URI of a storage; default: ~/cadre_results
     failure_config: FailureConfig = field(default_factory=FailureConfig)
     checkpoint_config: CheckpointConfig = field(default_factory=CheckpointConfig)
     stop: Optional[Union[Dict, Callable, List, Any]] = None
@@ -81,10 +96,12 @@ class RunConfig:
     progress_reporter: Optional[Any] = None
     log_to_file: Any = False  # always: stdout and stderr in the trial's directory
     sync_config: Optional[Any] = None
+    publish_config: PublishConfig = field(default_factory=PublishConfig)  # for a storage_path that is a URI
 
     def __post_init__(self):
         self.failure_config = self.failure_config or FailureConfig()
         self.checkpoint_config = self.checkpoint_config or CheckpointConfig()
+        self.publish_config = self.publish_config or PublishConfig()
 
 
 @dataclass

@@ -1,10 +1,16 @@
 """Results of experiments."""
 
-import os
+from __future__ import annotations
 
-from cadre import _table, _values
+import os
+from typing import TYPE_CHECKING, Any, Iterator
+
+from cadre import _runs, _table, _values
 from cadre._core import CadreError, NotFound, read_results
 from cadre.tune.checkpoint import Checkpoint
+
+if TYPE_CHECKING:
+    import pandas
 
 _SCOPES = {"last": "last", "avg": "avg", "min": "min", "max": "max", "last-5-avg": "last_5_avg",
            "last-10-avg": "last_10_avg"}
@@ -17,6 +23,15 @@ class TrialError(CadreError):
 class Result:
     """One trial: its config, its last result, its checkpoints."""
 
+    trial_id: str
+    status: str
+    config: dict[str, Any]
+    metrics: dict[str, Any]
+    checkpoint: Checkpoint | None
+    best_checkpoints: list[tuple[Checkpoint, dict[str, Any]]]
+    path: str
+    error: TrialError | None
+
     def __init__(self, results, index):
         found = results.trial(index)
         self._results = results
@@ -25,38 +40,42 @@ class Result:
         self.status = found["status"]
         self.config = _values.show(found["config"])
         self.metrics = {**found["metrics"], "config": self.config} if found["metrics"] else {}
-        self.checkpoint = None if found["checkpoint"] is None else Checkpoint(found["checkpoint"])
+        self.checkpoint = Checkpoint._read_from(found["checkpoint"], results)
         kept = found["best_checkpoints"]
         num_to_keep = results.options["run_config"]["checkpoint_config"]["num_to_keep"] if kept else None
         if num_to_keep is not None and len(kept) > num_to_keep:  # the latest is kept beside the best
             kept = [one for one in kept if one[0] != found["checkpoint"]]
-        self.best_checkpoints = [(Checkpoint(path), metrics) for path, metrics in kept]
+        self.best_checkpoints = [(Checkpoint._read_from(path, results), metrics) for path, metrics in kept]
         self.path = found["path"]
         self.error = None if found["error"] is None else TrialError(found["error"])
 
     @classmethod
-    def from_path(cls, path):
-        """Reads the result so far of the trial in a directory, which is one of an experiment's. Raises NotFound if it is
-        none."""
-        path = os.path.realpath(os.path.expanduser(os.fspath(path)))
-        results = read_results(os.path.dirname(path))
+    def from_path(cls, path: str | os.PathLike[str]) -> Result:
+        """Reads the result so far of the trial in a directory, or at a URI, which is one of an experiment's. Raises NotFound
+        if it is none."""
+        given = _runs.place_of(path)
+        is_uri = _runs.is_uri(given)
+        place, question_mark, options = given.partition("?") if is_uri else (os.path.realpath(given), "", "")
+        experiment, name = os.path.split(place.rstrip("/"))
+        results = read_results(experiment + question_mark + options)
         for index in range(len(results)):
-            if os.path.realpath(results.trial(index)["path"]) == path:
+            found = results.trial(index)["path"]
+            if os.path.basename(found) == name if is_uri else os.path.realpath(found) == place:
                 return cls(results, index)
-        raise NotFound(f"{path} is no trial of the experiment in {os.path.dirname(path)}")
+        raise NotFound(f"{place} is no trial of the experiment in {experiment}")
 
     @property
-    def last_result(self):
+    def last_result(self) -> dict[str, Any]:
         """The metrics, as a trial of tune.run has them."""
         return self.metrics
 
     @property
-    def metrics_dataframe(self):
+    def metrics_dataframe(self) -> pandas.DataFrame:
         """All results of the trial as a pandas DataFrame; nested metrics are columns such as "eval/accuracy". Where pandas
         is not installed, a table with the same columns."""
         return _table.data_frame([_table.flat(row) for row in self._results.history(self._index)])
 
-    def column(self, name):
+    def column(self, name: str) -> list[Any]:
         """Returns the values of one column, one for each result of the trial, as a list: of a metric, of a nested one as
         "eval/accuracy", or "config/lr": the parameter lr that each result was reported with, that is its schedule. A result
         without the column has NaN. Raises NotFound, with the names that there are, if no result has it."""
@@ -69,7 +88,7 @@ class Result:
             raise NotFound(f"no result of trial {self.trial_id} has a column {name!r}; the last one has: {', '.join(known)}")
         return [float("nan") if row.get(name) is None else row[name] for row in rows]
 
-    def get_best_checkpoint(self, metric, mode):
+    def get_best_checkpoint(self, metric: str | None, mode: str | None) -> Checkpoint | None:
         """Returns the kept checkpoint with the best value of a metric in its result; None if there is none."""
         return best_checkpoint(self.best_checkpoints, metric, mode)
 
@@ -97,38 +116,39 @@ class ResultGrid:
         self._objects = objects  # held, so that PickledObject.load finds them
         self._trials = [Result(results, index) for index in range(len(results))]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._trials)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> Result:
         return self._trials[index]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Result]:
         return iter(self._trials)
 
     @property
-    def experiment_path(self):
+    def experiment_path(self) -> str:
         return self._results.experiment_path
 
     @property
-    def interrupted(self):
+    def interrupted(self) -> bool:
         """True if Ctrl-C, a signal or the time limit of all nodes ended the experiment early: Tuner.restore goes on with it."""
         return self._results.is_interrupted
 
     @property
-    def errors(self):
+    def errors(self) -> list[TrialError]:
         return [result.error for result in self._trials if result.error]
 
     @property
-    def num_errors(self):
+    def num_errors(self) -> int:
         return self._results.num_errors
 
     @property
-    def num_terminated(self):
+    def num_terminated(self) -> int:
         """The number of trials that ended successfully, also early."""
         return self._results.num_terminated
 
-    def get_best_result(self, metric=None, mode=None, scope="last", filter_nan_and_inf=True):
+    def get_best_result(self, metric: str | None = None, mode: str | None = None, scope: str = "last",
+                        filter_nan_and_inf: bool = True) -> Result:
         """Returns the trial with the best value of a metric; default: those of the TuneConfig; the only trial if there is
         one. scope: "last" result,
         "avg", "min" or "max" of all, "last-5-avg", "last-10-avg", or "all": the best of all. Trials without a finite
@@ -142,7 +162,7 @@ class ResultGrid:
             raise ValueError(f"scope is {scope!r}; it must be one of {', '.join(_SCOPES)}, all")
         return self._trials[self._results.best_index(metric, mode, _SCOPES[scope])]
 
-    def get_dataframe(self, filter_metric=None, filter_mode=None):
+    def get_dataframe(self, filter_metric: str | None = None, filter_mode: str | None = None) -> pandas.DataFrame:
         """Returns a pandas DataFrame with a row for each trial: its last result, or that with the best value of a
         metric, and its config as columns such as "config/lr"."""
         rows = []

@@ -1,21 +1,30 @@
 """Experiments."""
 
+from __future__ import annotations
+
 import os
 import sys
 import threading
 import warnings
+from typing import TYPE_CHECKING, Any, Iterable, Mapping
 
 from cadre import _core, _driver, _functions, _notebook, _runs
 from cadre.tune._callbacks import CallbackList
-from cadre.tune.config import RunConfig, TuneConfig, stored_options
+from cadre.tune.config import PublishConfig, RunConfig, TuneConfig, stored_options
 from cadre.tune.result_grid import ResultGrid
 from cadre.tune.trainable import stored_trainable
+
+if TYPE_CHECKING:
+    from cadre.tune.callback import Callback
+    from cadre.tune.config import Extension
 
 
 class Tuner:
     """An experiment: trials of a trainable, with configs of a space."""
 
-    def __init__(self, trainable=None, *, param_space=None, tune_config=None, run_config=None, _restored=None):
+    def __init__(self, trainable: Any = None, *, param_space: Mapping[str, Any] | None = None,
+                 tune_config: TuneConfig | None = None, run_config: RunConfig | None = None,
+                 _restored: Any = None) -> None:
         """Checks all options; raises InvalidArgument, a ValueError, that names every error, and TypeError for objects of
         a wrong type. Writes nothing.
 
@@ -24,8 +33,9 @@ class Tuner:
         """
         self._tuner = _restored
         self._place = "", ""
+        self._publish = None
         self._description = None
-        self._restored_from = None
+        self._restored_from: str | None = None
         self._raises = False
         self._live = None  # the table of a notebook
         if _restored is not None:
@@ -39,38 +49,43 @@ class Tuner:
                              **stored_options(param_space, tune_config, run_config)}
         callbacks = list(run_config.callbacks or [])
         if _notebook.is_notebook() and run_config.verbose > 0:
-            self._live = _notebook.LiveTrials(*_objective(tune_config), run_config.progress_reporter)
+            metric, mode = _objective(tune_config)
+            self._live = _notebook.LiveTrials(metric, mode, run_config.progress_reporter)
             callbacks.append(self._live)
         self._callbacks = CallbackList(callbacks)
         hooks = self._callbacks.hooks
         self._raises = run_config.failure_config.fail_fast == "raise"
         storage_path = _runs.folder_of(run_config.storage_path)
         self._place = storage_path, run_config.name or ""
+        self._publish = run_config.publish_config._stored()
         self._tuner = _core.make_tuner(self._description, run_config.name or "", storage_path, "fail",
-                                       self._callbacks if hooks else None, hooks)
+                                       self._publish, self._callbacks if hooks else None, hooks)
 
     @classmethod
-    def restore(cls, path, trainable=None, resume_unfinished=True, resume_errored=False, restart_errored=False,
-                param_space=None, *, callbacks=None, extend=None):
+    def restore(cls, path: str | os.PathLike[str], trainable: Any = None, resume_unfinished: bool = True,
+                resume_errored: bool = False, restart_errored: bool = False, param_space=None, *,
+                callbacks: Iterable[Callback] | None = None, extend: Extension | None = None,
+                publish_config: PublishConfig | None = None) -> Tuner:
         """Returns a Tuner that continues the interrupted experiment in a directory or at a URI: trials that had not
         ended run again from their latest checkpoint. The experiment has its functions, so this program need not have
         them. A `trainable` takes the place of the experiment's until fit() returns, for one that was changed. The space
         is the experiment's.
 
         resume_errored, restart_errored: trials that failed go on from their latest checkpoint, or begin anew. extend: an
-        Extension, of an experiment that goes on with other options, also after its end. Raises NotFound if there is no experiment, CadreError if it is damaged or being run.
+        Extension, of an experiment that goes on with other options, also after its end. publish_config: a PublishConfig, for
+        a URI. Raises NotFound if there is no experiment, CadreError if it is damaged or being run.
         """
         del param_space
         _driver.init_if_needed()
         function = None if trainable is None else stored_trainable(trainable)["host_function"]
         if not resume_unfinished:
             warnings.warn("Tuner.restore: unfinished trials are always resumed", stacklevel=2)
-        path = os.path.expanduser(os.fspath(path))
+        place = _runs.place_of(path)
         callbacks = list(callbacks or [])
         live = None
         results = None
-        if (_notebook.is_notebook() or extend is not None) and os.path.isfile(os.path.join(path, "experiment.db")):
-            results = _core.read_results(path)
+        if (_notebook.is_notebook() or extend is not None) and cls.can_restore(place, publish_config=publish_config):
+            results = _core.read_results(place)
         extension = {}
         if extend is not None:
             extension = extend._stored(results and results.metric or None, results and results.mode)
@@ -78,25 +93,28 @@ class Tuner:
             live = _notebook.LiveTrials(results.metric or None, results.mode)
             callbacks.append(live)
         listed = CallbackList(callbacks)
-        tuner = cls(_restored=_core.restore_tuner(path, function, resume_errored, restart_errored, False, extension,
-                                                  listed if listed.hooks else None, listed.hooks))
-        tuner._restored_from = path
+        tuner = cls(_restored=_core.restore_tuner(
+            place, function, resume_errored, restart_errored, False, extension, (publish_config or PublishConfig())._stored(),
+            listed if listed.hooks else None, listed.hooks))
+        tuner._restored_from = place
         tuner._live = live
         return tuner
 
     @classmethod
-    def can_restore(cls, path, storage_filesystem=None):
+    def can_restore(cls, path: str | os.PathLike[str], storage_filesystem=None, *,
+                    publish_config: PublishConfig | None = None) -> bool:
         """Returns true if a directory or URI holds an experiment."""
         del storage_filesystem
-        return _core.can_restore(os.path.expanduser(os.fspath(path)))
+        return _core.can_restore(_runs.place_of(path), (publish_config or PublishConfig())._stored())
 
-    def fit(self):
+    def fit(self) -> ResultGrid:
         """Runs the experiment to its end and returns the results of all trials. A trial that fails does not raise: its
-        error is in the results, unless FailureConfig.fail_fast is "raise". Ctrl-C ends the experiment early: trials stop at their next report, everything is
-        saved, and the results so far are returned; a second Ctrl-C ends the program. Called in the main thread."""
+        error is in the results, unless FailureConfig.fail_fast is "raise". Ctrl-C ends the experiment early: trials stop at
+        their next report, everything is saved, and the results so far are returned; a second Ctrl-C ends the program. Called
+        in the main thread."""
         if threading.current_thread() is not threading.main_thread():
             raise _core.InvalidArgument("fit() was called in another thread than the main one")
-        _move_aside(*self._place)
+        _move_aside(*self._place, self._publish)
         try:
             with _notebook.shown(self._live):
                 results = self._tuner.fit(takes_signals=_runs.prepare_for_fit())
@@ -110,17 +128,19 @@ class Tuner:
             raise grid.errors[0]
         return grid
 
-    def get_results(self):
+    def get_results(self) -> ResultGrid:
         """Returns the results so far of a restored experiment, without running it."""
         if self._restored_from is None:
             raise _core.InvalidArgument("get_results() is for a restored experiment; fit() returns the results of another one")
         return ResultGrid(_core.read_results(self._restored_from))
 
 
-def _move_aside(folder, name):
+def _move_aside(folder, name, publish):
     """Renames an experiment of the same name, so that a program may be run twice. Leaves alone what is no experiment, is
-    not on a local disk, or is being run: fit() says so."""
+    not on a local disk, or is being run: fit() says so. Raises InvalidArgument for one in an object storage."""
     path = _runs.path_of(folder, name)
+    if name and _runs.is_uri(path) and _core.can_restore(path, publish):
+        _runs.refuse_existing(path, f'Tuner.restore("{path}").fit() goes on with it')
     if not name or not os.path.isfile(os.path.join(path, "experiment.db")) or _core.read_results(path).state == "running":
         return
     _runs.move_aside(path, "experiment")
