@@ -1,5 +1,7 @@
 """The process in which experiments are run: the fork server, and the object store."""
 
+from __future__ import annotations
+
 import atexit
 import json
 import os
@@ -8,6 +10,7 @@ import subprocess
 import sys
 import sysconfig
 import warnings
+from typing import Any, Mapping
 
 from cadre import _core, _pickle
 
@@ -20,8 +23,10 @@ _OF_KERNELS = {"IPython", "debugpy", "ipykernel", "ipykernel_launcher", "jedi", 
 _LONGEST_ARGUMENT = 100_000  # Linux takes 128 KiB; a program of many libraries has more names of modules
 
 
-def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=None, accelerator_type=None,
-         cluster=None, ignore_reinit_error=False, **others):
+def init(address: str | None = None, *, num_cpus: float | None = None, num_gpus: float | None = None,
+         resources: Mapping[str, float] | None = None, labels: Mapping[str, str] | None = None,
+         accelerator_type: str | None = None, cluster: str | os.PathLike[str] | None = None,
+         ignore_reinit_error: bool = False, **others: Any) -> None:
     """Starts the fork server, from which all trials are forked, and returns at once. Without a call, the first Tuner does
     it.
 
@@ -47,7 +52,7 @@ def init(address=None, *, num_cpus=None, num_gpus=None, resources=None, labels=N
         if ignore_reinit_error:
             return
         raise _core.InvalidArgument("init was called before; shutdown() ends what it has started")
-    options = {"num_cpus": num_cpus, "num_gpus": num_gpus, "resources": resources or {}, "labels": labels or {},
+    options: dict[str, Any] = {"num_cpus": num_cpus, "num_gpus": num_gpus, "resources": resources or {}, "labels": labels or {},
                "accelerator_type": accelerator_type}
     given = {"path": [os.path.abspath(folder) for folder in sys.path], "argv": sys.argv, "modules": installed_modules(),
              "options": options}
@@ -81,7 +86,7 @@ def _command(code, given):
     return [sys.executable, *subprocess._args_from_interpreter_flags(), "-c", code, *parts]
 
 
-def is_initialized():
+def is_initialized() -> bool:
     """Returns true if the fork server runs."""
     return _core.is_initialized()
 
@@ -92,20 +97,20 @@ def init_if_needed():
         init()
 
 
-def shutdown():
+def shutdown() -> None:
     """Ends the fork server and waits until it is gone; init() may follow, with other options. Raises InvalidArgument
     while an experiment runs."""
     if is_initialized():
         _core.shutdown()
 
 
-def put(value):
+def put(value: Any) -> _core.ObjectRef:
     """Puts an object into the object store: its pickle, which trials read without a copy for each. Returns an
     ObjectRef, which may be a value in a config; it holds the object."""
     return _core.put_bytes(_pickle.dumps(value))
 
 
-def get(reference, *, timeout=None):
+def get(reference: Any, *, timeout: float | None = None) -> Any:
     """Returns the object of an ObjectRef, or a list of those of a list. In a trial, raises NotFound for an object that
     does not belong to its experiment."""
     del timeout  # an object is there, or it is an error

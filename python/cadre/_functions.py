@@ -8,9 +8,9 @@ from cadre import _core, _pickle, _values
 _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 # Functions that this process has pickled or loaded, by the ids of their objects.
-_loaded = {}
+_loaded: dict = {}
 # What functions have returned, because it may hold objects that are needed until the trial that they are for begins.
-_returned = []
+_returned: list = []
 
 
 def name_of(function):

@@ -14,7 +14,7 @@ _PATIENCE_S = 120  # for all imports of a throw-away process
 
 _read_end = _write_end = None
 _known = 0  # in a trial: number of modules that it has from the server
-_tried = set()  # in the server
+_tried: set[str] = set()  # in the server
 
 
 def begin():

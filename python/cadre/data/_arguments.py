@@ -4,7 +4,7 @@ import warnings
 
 from cadre import _core
 
-_named = set()
+_named: set[tuple] = set()
 
 
 def no_meaning(where, **arguments):

@@ -1,5 +1,7 @@
 """Options of all datasets of the process, with the names of Ray's DataContext."""
 
+from __future__ import annotations
+
 from cadre.data._arguments import no_meaning
 
 
@@ -34,7 +36,7 @@ class DataContext:
         self.enable_progress_bars = None  # default: if stderr is a terminal
 
     @classmethod
-    def get_current(cls):
+    def get_current(cls) -> DataContext:
         if cls._current is None:
             cls._current = cls()
         return cls._current

@@ -1,9 +1,12 @@
 """Datasets: rows of named columns that are read, transformed and aggregated as a stream."""
 
+from __future__ import annotations
+
 import inspect
 import numbers
 import os
 import random
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
 
 import pyarrow
 
@@ -12,6 +15,11 @@ from cadre.data import _batches, _functions as _calls, aggregate as aggregates
 from cadre.data._arguments import no_meaning, refuse
 from cadre.data.expressions import Expr, parse
 from cadre.data.iterator import DataIterator
+
+if TYPE_CHECKING:
+    import pandas
+
+    from cadre.data.grouped import GroupedData
 
 DatasetError = _data.DatasetError
 DatasetError.__module__ = "cadre.data"
@@ -45,11 +53,11 @@ class Schema:
         self.base_schema = base_schema
 
     @property
-    def names(self):
+    def names(self) -> list[str]:
         return list(self.base_schema.names)
 
     @property
-    def types(self):
+    def types(self) -> list[Any]:
         return list(self.base_schema.types)
 
     def __eq__(self, other):
@@ -77,9 +85,11 @@ class Dataset:
 
     # ---- Transformations
 
-    def map_batches(self, fn, *, batch_size=None, compute=None, batch_format="default", zero_copy_batch=True, fn_args=None,
-                    fn_kwargs=None, fn_constructor_args=None, fn_constructor_kwargs=None, num_cpus=None, num_gpus=None,
-                    concurrency=None, udf_modifying_row_count=True, **others):
+    def map_batches(self, fn: Callable[..., Any], *, batch_size: int | str | None = None, compute=None,
+                    batch_format: str | None = "default", zero_copy_batch: bool = True, fn_args=None, fn_kwargs=None,
+                    fn_constructor_args=None, fn_constructor_kwargs=None, num_cpus: float | None = None,
+                    num_gpus: float | None = None, concurrency: int | tuple[int, int] | None = None,
+                    udf_modifying_row_count=True, **others) -> Dataset:
         """Calls a function, or an object of a class in each worker, with each batch.
 
         fn: gets a batch in the batch_format, "numpy" (a dictionary of arrays), "pandas" or "pyarrow", and returns one in
@@ -97,22 +107,26 @@ class Dataset:
                           batch_size=None if batch_size in ("auto", "default") else batch_size, compute=compute,
                           num_cpus=num_cpus, num_gpus=num_gpus, concurrency=concurrency, others=others)
 
-    def map(self, fn, *, compute=None, fn_args=None, fn_kwargs=None, fn_constructor_args=None, fn_constructor_kwargs=None,
-            num_cpus=None, num_gpus=None, concurrency=None, **others):
+    def map(self, fn: Callable[..., Any], *, compute=None, fn_args=None, fn_kwargs=None, fn_constructor_args=None,
+            fn_constructor_kwargs=None, num_cpus: float | None = None, num_gpus: float | None = None,
+            concurrency: int | tuple[int, int] | None = None, **others) -> Dataset:
         """Calls a function with each row, a dictionary; it returns one. map_batches is much faster."""
         return self._call(fn, "row", "map", args=fn_args, kwargs=fn_kwargs, constructor_args=fn_constructor_args,
                           constructor_kwargs=fn_constructor_kwargs, compute=compute, num_cpus=num_cpus, num_gpus=num_gpus,
                           concurrency=concurrency, others=others)
 
-    def flat_map(self, fn, *, compute=None, fn_args=None, fn_kwargs=None, fn_constructor_args=None,
-                 fn_constructor_kwargs=None, num_cpus=None, num_gpus=None, concurrency=None, **others):
+    def flat_map(self, fn: Callable[..., Any], *, compute=None, fn_args=None, fn_kwargs=None, fn_constructor_args=None,
+                 fn_constructor_kwargs=None, num_cpus: float | None = None, num_gpus: float | None = None,
+                 concurrency: int | tuple[int, int] | None = None, **others) -> Dataset:
         """Calls a function with each row; it returns a list of rows."""
         return self._call(fn, "rows", "flat_map", args=fn_args, kwargs=fn_kwargs, constructor_args=fn_constructor_args,
                           constructor_kwargs=fn_constructor_kwargs, compute=compute, num_cpus=num_cpus, num_gpus=num_gpus,
                           concurrency=concurrency, others=others)
 
-    def filter(self, fn=None, expr=None, *, compute=None, fn_args=None, fn_kwargs=None, fn_constructor_args=None,
-               fn_constructor_kwargs=None, num_cpus=None, num_gpus=None, concurrency=None, **others):
+    def filter(self, fn: Callable[..., Any] | Expr | None = None, expr: str | Expr | None = None, *, compute=None,
+               fn_args=None, fn_kwargs=None, fn_constructor_args=None, fn_constructor_kwargs=None,
+               num_cpus: float | None = None, num_gpus: float | None = None,
+               concurrency: int | tuple[int, int] | None = None, **others) -> Dataset:
         """Keeps the rows for which a function of a row returns true, or which meet a condition: expr, a text such as
         "fare > 10", or one of cadre.data.expressions. Conditions are much faster, and a part of the read."""
         if (fn is None) == (expr is None):
@@ -128,17 +142,17 @@ class Dataset:
                           constructor_kwargs=fn_constructor_kwargs, compute=compute, num_cpus=num_cpus, num_gpus=num_gpus,
                           concurrency=concurrency, others=others)
 
-    def add_column(self, col, fn, *, batch_format="pandas", **others):
+    def add_column(self, col, fn, *, batch_format="pandas", **others) -> Dataset:
         """Adds a column, whose values a function of a batch returns."""
         _batches.check_format(batch_format, "add_column")
         return self.map_batches(_AddColumn(col, fn, batch_format), batch_format="pyarrow", **others)
 
-    def select_columns(self, cols, **others):
+    def select_columns(self, cols, **others) -> Dataset:
         """Keeps these columns, in this order. Directly after a read, only they are read."""
         _ignore("select_columns", others)
         return self._with(self._rows.select_columns([cols] if isinstance(cols, str) else list(cols)))
 
-    def drop_columns(self, cols, **others):
+    def drop_columns(self, cols, **others) -> Dataset:
         """Keeps the other columns. Raises InvalidArgument for one that is not there."""
         _ignore("drop_columns", others)
         dropped = [cols] if isinstance(cols, str) else list(cols)
@@ -149,7 +163,7 @@ class Dataset:
                                         f"are: {', '.join(columns)}")
         return self._with(self._rows.select_columns([name for name in columns if name not in dropped]))
 
-    def rename_columns(self, names, **others):
+    def rename_columns(self, names, **others) -> Dataset:
         """Gives columns other names: a dictionary of old and new ones, or a list of names for all columns."""
         _ignore("rename_columns", others)
         if not isinstance(names, dict):
@@ -159,31 +173,31 @@ class Dataset:
             names = dict(zip(columns, names))
         return self._with(self._rows.rename_columns(list(names.items())))
 
-    def limit(self, limit):
+    def limit(self, limit: int) -> Dataset:
         """Keeps the first rows; later ones are not read."""
         return self._with(self._rows.limit(limit))
 
-    def union(self, *other):
+    def union(self, *other: Dataset) -> Dataset:
         """Returns the rows of this dataset, and then those of others, which have the same columns."""
         return Dataset(self._rows.concat([one._rows for one in other]), _held_by(self, *other))
 
-    def random_shuffle(self, *, seed=None, num_blocks=None, **others):
+    def random_shuffle(self, *, seed: int | None = None, num_blocks=None, **others) -> Dataset:
         """Puts all rows in a random order, always the same one; without a seed, one of its own. They are held in memory, or
         on disk if they are many."""
         _ignore("random_shuffle", {"num_blocks": num_blocks, **others})
         return self._with(self._rows.random_shuffle(_seed_of(seed)))
 
-    def randomize_block_order(self, *, seed=None, **others):
+    def randomize_block_order(self, *, seed=None, **others) -> Dataset:
         """Does the same as random_shuffle."""
         return self.random_shuffle(seed=seed, **others)
 
-    def repartition(self, num_blocks=None, target_num_rows_per_block=None, *, shuffle=False, **others):
+    def repartition(self, num_blocks=None, target_num_rows_per_block=None, *, shuffle=False, **others) -> Dataset:
         """Returns this dataset: it has no blocks. shuffle: puts the rows in random order."""
         del num_blocks, target_num_rows_per_block
         refuse("repartition", **others)
         return self.random_shuffle() if shuffle else self
 
-    def sort(self, key, descending=False, boundaries=None):
+    def sort(self, key: str | Sequence[str], descending: bool | Sequence[bool] = False, boundaries=None) -> Dataset:
         """Returns the rows in the order of a column, or of several. descending: for all, or a list with one for each.
         Nulls come last, NaN before them, and equal rows keep their order. The rows are held in memory, or on disk if they
         are many."""
@@ -194,20 +208,21 @@ class Dataset:
             raise ValueError(f"sort: {len(keys)} columns and {len(orders)} of descending")
         return self._with(self._rows.sort([(name, bool(down)) for name, down in zip(keys, orders)]))
 
-    def groupby(self, key, num_partitions=None):
+    def groupby(self, key: str | Sequence[str] | None, num_partitions=None) -> GroupedData:
         """Returns the groups of rows with equal values of a column, or of several; None: all rows are one."""
         del num_partitions
         from cadre.data.grouped import GroupedData
 
         return GroupedData(self, key)
 
-    def zip(self, *other):
+    def zip(self, *other: Dataset) -> Dataset:
         """Returns the columns of this dataset beside those of others with equally many rows; a name that is there already
         gets "_1" and so on."""
         return Dataset(self._rows.zip([one._rows for one in other]), _held_by(self, *other))
 
-    def join(self, ds, join_type, num_partitions=None, on=("id",), right_on=None, left_suffix=None, right_suffix=None, *,
-             partition_size_hint=None, aggregator_ray_remote_args=None, validate_schemas=False):
+    def join(self, ds: Dataset, join_type: str, num_partitions=None, on=("id",), right_on=None, left_suffix=None,
+             right_suffix=None, *, partition_size_hint=None, aggregator_ray_remote_args=None,
+             validate_schemas=False) -> Dataset:
         """Returns the rows of this dataset combined with those of another one that have equal keys.
 
         join_type: "inner", "left_outer", "right_outer", "full_outer", "left_semi", "right_semi", "left_anti" or
@@ -220,14 +235,14 @@ class Dataset:
                  "right_suffix": right_suffix or ""}
         return Dataset(self._rows.join(ds._rows, str(join_type), names), _held_by(self, ds))
 
-    def random_sample(self, fraction, *, seed=None):
+    def random_sample(self, fraction: float, *, seed: int | None = None) -> Dataset:
         """Keeps each row with a probability. The choice depends only on the seed and the row's place; without a seed, on
         one of its own."""
         return self._with(self._rows.random_sample(fraction, _seed_of(seed)))
 
     # ---- Parts
 
-    def split(self, n, *, equal=False, locality_hints=None):
+    def split(self, n: int, *, equal: bool = False, locality_hints=None) -> list[Dataset]:
         """Returns n datasets of consecutive rows. equal: all have equally many rows, and up to n - 1 at the end are left
         out. Counts the rows."""
         no_meaning("split", locality_hints=locality_hints)
@@ -237,20 +252,21 @@ class Dataset:
         sizes = [size + (not equal and part < rest) for part in range(n)]
         return self._parts([sum(sizes[:part]) for part in range(n + 1)])
 
-    def split_at_indices(self, indices):
+    def split_at_indices(self, indices: Sequence[int]) -> list[Dataset]:
         """Returns the parts before, between and after these numbers of rows."""
         if not indices or list(indices) != sorted(indices) or indices[0] < 0:
             raise ValueError(f"split_at_indices: {indices} are no numbers of rows in order, from 0 on")
         return self._parts([0, *indices, None])
 
-    def split_proportionately(self, proportions):
+    def split_proportionately(self, proportions: Sequence[float]) -> list[Dataset]:
         """Returns parts with these shares of the rows, and one with the rest."""
         if not proportions or sum(proportions) >= 1 or min(proportions) <= 0:
             raise ValueError(f"split_proportionately: {proportions} are no shares above 0 whose sum is below 1")
         count = self.count()
         return self.split_at_indices([int(count * sum(proportions[:part + 1])) for part in range(len(proportions))])
 
-    def train_test_split(self, test_size, *, shuffle=False, seed=None, stratify=None):
+    def train_test_split(self, test_size: int | float, *, shuffle: bool = False, seed: int | None = None,
+                         stratify: str | None = None) -> tuple[Dataset, Dataset]:
         """Returns two datasets: the rows for training, and a number or a share of rows at the end for tests. stratify: a
         column whose values have the same proportions in both; the test gets the last rows of each. Counts the rows."""
         if not isinstance(test_size, numbers.Real):
@@ -259,24 +275,24 @@ class Dataset:
         learn, test = self._rows.train_test_split(test_size, shuffle, _seed_of(seed), stratify or "")
         return self._with(learn), self._with(test)
 
-    def streaming_split(self, n, *, equal=False, locality_hints=None):
+    def streaming_split(self, n: int, *, equal: bool = False, locality_hints=None) -> list[DataIterator]:
         """Returns n iterators, each over a share of the rows, for loops that go on at the same time."""
         no_meaning("streaming_split", locality_hints=locality_hints)
         rows = self._divisible()
         return [DataIterator(rows, rows._rows.shard(rank, n, equal)) for rank in range(n)]
 
-    def iterator(self):
+    def iterator(self) -> DataIterator:
         """Returns an iterator over all rows."""
         return DataIterator(self)
 
     # ---- Content
 
-    def materialize(self):
+    def materialize(self) -> Dataset:
         """Returns a dataset with all rows in memory, so that nothing is executed again."""
         self._prepare()
         return Dataset(self._rows.materialize())
 
-    def schema(self, fetch_if_missing=True):
+    def schema(self, fetch_if_missing: bool = True) -> Schema | None:
         """Returns the columns; None if there are none. Reads as little as possible: the metadata of files, or as much as
         the first batch of a function needs."""
         del fetch_if_missing
@@ -284,105 +300,105 @@ class Dataset:
         capsule = self._rows.schema()
         return None if capsule is None else Schema(pyarrow.schema(_OfCapsule(capsule)))
 
-    def columns(self, fetch_if_missing=True):
+    def columns(self, fetch_if_missing: bool = True) -> list[str] | None:
         """Returns the names of the columns; None if there are none."""
         schema = self.schema(fetch_if_missing)
         return None if schema is None else schema.names
 
-    def count(self):
+    def count(self) -> int:
         """Returns the number of rows: for Parquet files from their metadata, after functions by executing the plan."""
         self._prepare()
         return self._rows.count()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.count()
 
     def __bool__(self):
         return True
 
-    def size_bytes(self):
+    def size_bytes(self) -> int:
         """Returns the size of all rows in memory. Executes the plan."""
         self._prepare()
         return self._rows.size_bytes()
 
-    def num_blocks(self):
+    def num_blocks(self) -> int:
         """Returns 1: a dataset has no blocks."""
         return 1
 
-    def take(self, limit=20):
+    def take(self, limit: int = 20) -> list[dict[str, Any]]:
         """Returns the first rows as dictionaries."""
         return list(self.limit(limit).iter_rows())
 
-    def take_all(self, limit=None):
+    def take_all(self, limit: int | None = None) -> list[dict[str, Any]]:
         """Returns all rows as dictionaries. Raises ValueError if there are more than `limit`."""
         rows = self.take(limit + 1) if limit is not None else list(self.iter_rows())
         if limit is not None and len(rows) > limit:
             raise ValueError(f"take_all: the dataset has more than {limit} rows; take({limit}) returns the first ones")
         return rows
 
-    def take_batch(self, batch_size=20, *, batch_format="default"):
+    def take_batch(self, batch_size: int = 20, *, batch_format: str | None = "default") -> Any:
         """Returns the first rows as a batch. Raises ValueError if there are none."""
         for batch in self.limit(batch_size).iter_batches(batch_size=max(batch_size, 1), batch_format=batch_format):
             return batch
         raise ValueError("take_batch: the dataset has no rows")
 
-    def show(self, limit=20):
+    def show(self, limit: int = 20) -> None:
         """Prints the first rows."""
         for row in self.take(limit):
             print(row)
 
-    def iter_batches(self, **options):
+    def iter_batches(self, **options: Any) -> Iterable[Any]:
         """Returns the batches; see DataIterator.iter_batches."""
         return DataIterator(self).iter_batches(**options)
 
-    def iter_rows(self):
+    def iter_rows(self) -> Iterator[dict[str, Any]]:
         """Returns the rows, one after the other, as dictionaries."""
         return DataIterator(self).iter_rows()
 
-    def iter_torch_batches(self, **options):
+    def iter_torch_batches(self, **options: Any) -> Iterable[Any]:
         """Returns the batches as tensors; see DataIterator.iter_torch_batches."""
         return DataIterator(self).iter_torch_batches(**options)
 
-    def to_pandas(self, limit=None):
+    def to_pandas(self, limit: int | None = None) -> pandas.DataFrame:
         """Returns all rows as a DataFrame. Raises ValueError if there are more than `limit`."""
         if limit is not None and self.limit(limit + 1).count() > limit:
             raise ValueError(f"to_pandas: the dataset has more than {limit} rows; limit({limit}).to_pandas() has the first")
         return _batches.to_pandas(self._table())
 
-    def to_arrow_refs(self):
+    def to_arrow_refs(self) -> list[Any]:
         """Returns references (cadre.get) to tables with all rows."""
         return [_driver.put(self._table())]
 
     # ---- Aggregates
 
-    def aggregate(self, *aggs):
+    def aggregate(self, *aggs: aggregates.Aggregate) -> dict[str, Any]:
         """Returns a dictionary of the results of several aggregates (cadre.data.aggregate), computed in one execution."""
         wanted = aggregates.of_columns(aggs, "aggregate")
         self._prepare()
         found = self._rows.aggregate([one.stored for one in wanted], aggregates.options_of(wanted, "aggregate"))
         return {one.name: found[one.stored_name] for one in wanted}
 
-    def sum(self, on=None, ignore_nulls=True):
+    def sum(self, on: str | Sequence[str] | None = None, ignore_nulls: bool = True) -> Any:
         """Returns the sum of a column, or a dictionary of the sums of several; None for a column without values."""
         return self._aggregate(aggregates.Sum, on, ignore_nulls=ignore_nulls)
 
-    def min(self, on=None, ignore_nulls=True):
+    def min(self, on: str | Sequence[str] | None = None, ignore_nulls: bool = True) -> Any:
         """Returns the least value; see sum."""
         return self._aggregate(aggregates.Min, on, ignore_nulls=ignore_nulls)
 
-    def max(self, on=None, ignore_nulls=True):
+    def max(self, on: str | Sequence[str] | None = None, ignore_nulls: bool = True) -> Any:
         """Returns the greatest value; see sum."""
         return self._aggregate(aggregates.Max, on, ignore_nulls=ignore_nulls)
 
-    def mean(self, on=None, ignore_nulls=True):
+    def mean(self, on: str | Sequence[str] | None = None, ignore_nulls: bool = True) -> Any:
         """Returns the mean; see sum."""
         return self._aggregate(aggregates.Mean, on, ignore_nulls=ignore_nulls)
 
-    def std(self, on=None, ddof=1, ignore_nulls=True):
+    def std(self, on: str | Sequence[str] | None = None, ddof: int = 1, ignore_nulls: bool = True) -> Any:
         """Returns the standard deviation; see sum. ddof: it divides by the number of values minus this."""
         return self._aggregate(aggregates.Std, on, ddof=ddof, ignore_nulls=ignore_nulls)
 
-    def unique(self, column, ignore_nulls=False):
+    def unique(self, column: str, ignore_nulls: bool = False) -> list[Any]:
         """Returns the different values of a column, in the order of their first rows. Executes the plan."""
         different = self._with(self._rows.select_columns([column]).group([column], [], {}))
         values = [value for batch in different.iter_batches(batch_size=None, batch_format="pyarrow")
@@ -391,9 +407,9 @@ class Dataset:
 
     # ---- Files
 
-    def write_parquet(self, path, *, partition_cols=None, filesystem=None, try_create_dir=True, min_rows_per_file=None,
-                      max_rows_per_file=None, num_rows_per_file=None, compression=None, row_group_size=None, mode=None,
-                      **others):
+    def write_parquet(self, path: str | os.PathLike[str], *, partition_cols=None, filesystem=None, try_create_dir=True,
+                      min_rows_per_file=None, max_rows_per_file=None, num_rows_per_file=None, compression=None,
+                      row_group_size=None, mode=None, **others) -> None:
         """Writes Parquet files into a folder without any, or below the URI of a storage. All files of a folder appear
         together, at the end."""
         refuse("write_parquet", partition_cols=partition_cols, filesystem=filesystem,
@@ -405,9 +421,10 @@ class Dataset:
         self._rows.write_parquet(os.fspath(path), _given(max_rows_per_file=max_rows_per_file or num_rows_per_file,
                                                          rows_per_row_group=row_group_size, compression=compression))
 
-    def write_csv(self, path, *, filesystem=None, try_create_dir=True, arrow_open_stream_args=None, filename_provider=None,
-                  arrow_csv_args_fn=None, min_rows_per_file=None, max_rows_per_file=None, num_rows_per_file=None,
-                  concurrency=None, mode=None, ray_remote_args=None, write_options=None):
+    def write_csv(self, path: str | os.PathLike[str], *, filesystem=None, try_create_dir=True,
+                  arrow_open_stream_args=None, filename_provider=None, arrow_csv_args_fn=None, min_rows_per_file=None,
+                  max_rows_per_file=None, num_rows_per_file=None, concurrency=None, mode=None, ray_remote_args=None,
+                  write_options=None) -> None:
         """Writes CSV files into a folder without any, or below the URI of a storage; see write_parquet. Null is an empty
         value. write_options: pyarrow.csv.WriteOptions with a delimiter, or without a header."""
         refuse("write_csv", filesystem=filesystem, arrow_open_stream_args=arrow_open_stream_args,
@@ -425,9 +442,10 @@ class Dataset:
         self._rows.write_csv(os.fspath(path), {**options, **_given(max_rows_per_file=max_rows_per_file
                                                                    or num_rows_per_file)})
 
-    def write_json(self, path, *, filesystem=None, try_create_dir=True, arrow_open_stream_args=None, filename_provider=None,
-                   pandas_json_args_fn=None, min_rows_per_file=None, max_rows_per_file=None, num_rows_per_file=None,
-                   concurrency=None, mode=None, ray_remote_args=None):
+    def write_json(self, path: str | os.PathLike[str], *, filesystem=None, try_create_dir=True,
+                   arrow_open_stream_args=None, filename_provider=None, pandas_json_args_fn=None,
+                   min_rows_per_file=None, max_rows_per_file=None, num_rows_per_file=None, concurrency=None, mode=None,
+                   ray_remote_args=None) -> None:
         """Writes files of JSON objects, one a line, into a folder without any; see write_parquet. NaN is null."""
         refuse("write_json", filesystem=filesystem, arrow_open_stream_args=arrow_open_stream_args,
                filename_provider=filename_provider, pandas_json_args_fn=pandas_json_args_fn)
@@ -439,19 +457,19 @@ class Dataset:
 
     # ---- Others
 
-    def set_name(self, name):
+    def set_name(self, name: str | None) -> None:
         """Sets a name for messages and progress, which datasets that are derived later have, too."""
         self._rows = self._rows.with_name(name or "")
 
     @property
-    def name(self):
+    def name(self) -> str | None:
         return self._rows.name or None
 
-    def stats(self):
+    def stats(self) -> str:
         """Returns a table about the latest complete execution; an empty text if there was none."""
         return self._rows.stats() or ""
 
-    def copy(self, dataset=None):
+    def copy(self, dataset=None) -> Dataset:
         """Returns a copy."""
         return (dataset or self)._with((dataset or self)._rows)
 

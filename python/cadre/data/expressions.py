@@ -1,6 +1,9 @@
 """Conditions on columns, for Dataset.filter: col("fare") > 10. Those on files are a part of the read."""
 
+from __future__ import annotations
+
 import ast
+from typing import Any, Iterable
 
 _COMPARISONS = {ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater",
                 ast.GtE: "greater_equal"}
@@ -22,37 +25,37 @@ class Expr:
     def __ne__(self, other):
         return self._with("not_equal", other)
 
-    def __lt__(self, other):
+    def __lt__(self, other) -> Expr:
         return self._with("less", other)
 
-    def __le__(self, other):
+    def __le__(self, other) -> Expr:
         return self._with("less_equal", other)
 
-    def __gt__(self, other):
+    def __gt__(self, other) -> Expr:
         return self._with("greater", other)
 
-    def __ge__(self, other):
+    def __ge__(self, other) -> Expr:
         return self._with("greater_equal", other)
 
-    def __and__(self, other):
+    def __and__(self, other) -> Expr:
         return self._with("and_kleene", other)
 
-    def __or__(self, other):
+    def __or__(self, other) -> Expr:
         return self._with("or_kleene", other)
 
-    def __invert__(self):
+    def __invert__(self) -> Expr:
         return Expr({"invert": [self._stored]})
 
-    def is_null(self):
+    def is_null(self) -> Expr:
         return Expr({"is_null": [self._stored]})
 
-    def is_not_null(self):
+    def is_not_null(self) -> Expr:
         return ~self.is_null()
 
-    def is_nan(self):
+    def is_nan(self) -> Expr:
         return Expr({"is_nan": [self._stored]})
 
-    def is_in(self, values):
+    def is_in(self, values: Iterable[Any]) -> Expr:
         """Holds if the value is one of these."""
         any_of = lit(False)
         for value in values:
@@ -63,18 +66,18 @@ class Expr:
         raise TypeError("a condition on columns is true or false for each row: combine conditions with &, | and ~, not "
                         "with and, or and not")
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self):
         return f"Expr({self._stored})"
 
 
-def col(name):
+def col(name: str) -> Expr:
     """Stands for the value of a column in each row."""
     return Expr({"column": name})
 
 
-def lit(value):
+def lit(value: Any) -> Expr:
     """A constant: a truth value, a number or a text."""
     if hasattr(value, "item") and hasattr(value, "dtype"):
         value = value.item()

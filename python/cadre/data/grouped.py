@@ -1,6 +1,13 @@
 """Rows of a dataset in groups."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable
+
 from cadre.data import _batches, aggregate as aggregates
+
+if TYPE_CHECKING:
+    from cadre.data.dataset import Dataset
 
 
 class GroupedData:
@@ -11,7 +18,7 @@ class GroupedData:
         self._dataset = dataset
         self._keys = [] if key is None else [key] if isinstance(key, str) else list(key)
 
-    def aggregate(self, *aggs):
+    def aggregate(self, *aggs) -> Dataset:
         """Returns a dataset with a row for each group: its values of the key columns, and the results of aggregates
         (cadre.data.aggregate)."""
         from cadre.data.sources import from_items
@@ -24,33 +31,33 @@ class GroupedData:
         renamed = [(one.stored_name, one.name) for one in wanted if one.stored_name != one.name]
         return self._dataset._with(rows.rename_columns(renamed) if renamed else rows).sort(self._keys)
 
-    def count(self):
+    def count(self) -> Dataset:
         """Returns a dataset with the number of rows in each group: the column "count()"."""
         return self.aggregate(aggregates.Count())
 
-    def sum(self, on=None, ignore_nulls=True):
+    def sum(self, on=None, ignore_nulls=True) -> Dataset:
         """Returns a dataset with the sum of a column, or of several, in each group: the column "sum(<name>)"."""
         return self._of_columns(aggregates.Sum, on, ignore_nulls=ignore_nulls)
 
-    def min(self, on=None, ignore_nulls=True):
+    def min(self, on=None, ignore_nulls=True) -> Dataset:
         """Returns the least values; see sum."""
         return self._of_columns(aggregates.Min, on, ignore_nulls=ignore_nulls)
 
-    def max(self, on=None, ignore_nulls=True):
+    def max(self, on=None, ignore_nulls=True) -> Dataset:
         """Returns the greatest values; see sum."""
         return self._of_columns(aggregates.Max, on, ignore_nulls=ignore_nulls)
 
-    def mean(self, on=None, ignore_nulls=True):
+    def mean(self, on=None, ignore_nulls=True) -> Dataset:
         """Returns the means; see sum."""
         return self._of_columns(aggregates.Mean, on, ignore_nulls=ignore_nulls)
 
-    def std(self, on=None, ddof=1, ignore_nulls=True):
+    def std(self, on=None, ddof=1, ignore_nulls=True) -> Dataset:
         """Returns the standard deviations; see sum. ddof: they divide by the number of values minus this."""
         return self._of_columns(aggregates.Std, on, ddof=ddof, ignore_nulls=ignore_nulls)
 
-    def map_groups(self, fn, *, batch_format="default", zero_copy_batch=True, compute=None, fn_args=None, fn_kwargs=None,
-                   fn_constructor_args=None, fn_constructor_kwargs=None, num_cpus=None, num_gpus=None, concurrency=None,
-                   **others):
+    def map_groups(self, fn: Callable[..., Any], *, batch_format="default", zero_copy_batch=True, compute=None,
+                   fn_args=None, fn_kwargs=None, fn_constructor_args=None, fn_constructor_kwargs=None, num_cpus=None,
+                   num_gpus=None, concurrency=None, **others) -> Dataset:
         """Calls a function, or an object of a class in each worker, with each group, a batch of all its rows; see
         Dataset.map_batches. One group at a time is in memory."""
         _batches.check_format(batch_format, "map_groups")

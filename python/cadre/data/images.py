@@ -1,9 +1,16 @@
 """Changes of the images of batches, by the core: as fast as those of programs in C++."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Iterable
+
 from cadre import _data
 from cadre.data import _batches
 from cadre.data._functions import get_epoch
 from cadre.data.sources import _mode
+
+if TYPE_CHECKING:
+    from cadre.data.transforms import Step
 
 
 class ImageTransforms:
@@ -18,7 +25,8 @@ class ImageTransforms:
     number is in row_column. mode: in which bytes of files are decoded.
     """
 
-    def __init__(self, steps, *, column="image", output_column="image", seed=0, row_column="row", mode="RGB"):
+    def __init__(self, steps: Iterable[Step], *, column: str = "image", output_column: str = "image", seed: int = 0,
+                 row_column: str = "row", mode: str = "RGB") -> None:
         self.__name__ = "ImageTransforms"
         self.column = column
         self.output_column = output_column

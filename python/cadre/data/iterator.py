@@ -1,11 +1,17 @@
 """Loops over a dataset, and a rank's share of it."""
 
+from __future__ import annotations
+
 import random
+from typing import TYPE_CHECKING, Any, Iterable, Iterator
 
 import pyarrow
 
 from cadre import _core, _data
 from cadre.data import _batches
+
+if TYPE_CHECKING:
+    from cadre.data.dataset import Dataset, Schema
 
 
 class DataIterator:
@@ -18,8 +24,10 @@ class DataIterator:
         self._is_fresh = True  # no loop has begun in this epoch
         self._epoch = 0  # of all rows; a share has its own
 
-    def iter_batches(self, *, prefetch_batches=1, batch_size=256, batch_format="default", drop_last=False,
-                     local_shuffle_buffer_size=None, local_shuffle_seed=None, _collate_fn=None):
+    def iter_batches(self, *, prefetch_batches: int = 1, batch_size: int | None = 256,
+                     batch_format: str | None = "default", drop_last: bool = False,
+                     local_shuffle_buffer_size: int | None = None, local_shuffle_seed: int | None = None,
+                     _collate_fn=None) -> Iterable[Any]:
         """Returns the batches, one after the other, prepared ahead in threads.
 
         batch_size: rows in a batch; None: batches as they are read. batch_format: "numpy", a dictionary of arrays,
@@ -30,13 +38,14 @@ class DataIterator:
         loop = self._loop(prefetch_batches, batch_size, drop_last, local_shuffle_buffer_size, local_shuffle_seed)
         return _Batches(loop, lambda batch: _collated(_batches.to_format(batch, batch_format), _collate_fn))
 
-    def iter_rows(self):
+    def iter_rows(self) -> Iterator[dict[str, Any]]:
         """Returns the rows, one after the other, as dictionaries."""
         loop = self._loop(1, None, False, None, None)
         return (row for batch in _Batches(loop, _batches.to_rows) for row in batch)
 
-    def iter_torch_batches(self, *, prefetch_batches=1, batch_size=256, dtypes=None, device="auto", collate_fn=None,
-                           drop_last=False, local_shuffle_buffer_size=None, local_shuffle_seed=None, pin_memory=False):
+    def iter_torch_batches(self, *, prefetch_batches: int = 1, batch_size: int | None = 256, dtypes=None, device="auto",
+                           collate_fn=None, drop_last: bool = False, local_shuffle_buffer_size: int | None = None,
+                           local_shuffle_seed: int | None = None, pin_memory: bool = False) -> Iterable[Any]:
         """Returns the batches as dictionaries of tensors, which share the memory of the batch where that is possible.
 
         dtypes: a type, or types by column. device: default: that of this worker. collate_fn: gets a dictionary of arrays
@@ -46,7 +55,7 @@ class DataIterator:
         loop = self._loop(prefetch_batches, batch_size, drop_last, local_shuffle_buffer_size, local_shuffle_seed)
         return _Batches(loop, make)
 
-    def materialize(self):
+    def materialize(self) -> Dataset:
         """Returns a dataset of these rows in memory."""
         from cadre.data.sources import from_arrow
 
@@ -55,23 +64,23 @@ class DataIterator:
         batches = [pyarrow.Table.from_batches([batch]) for batch in _Batches(self._loop(1, None, False, None, None), _same)]
         return from_arrow(batches) if batches else self._dataset.limit(0).materialize()
 
-    def schema(self):
+    def schema(self) -> Schema | None:
         """Returns the columns."""
         return self._dataset.schema()
 
-    def stats(self):
+    def stats(self) -> str:
         """Returns a table about the latest pass."""
         return self._dataset.stats()
 
-    def count(self):
+    def count(self) -> int:
         """Returns the number of rows, before functions and conditions if this is a share."""
         return self._dataset.count() if self._shard is None else self._shard.size()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.count()
 
     @property
-    def epoch(self):
+    def epoch(self) -> int:
         """The number of the pass, from 0."""
         return self._epoch if self._shard is None else self._shard.epoch
 

@@ -1,6 +1,9 @@
 """Where the rows of datasets come from: files, and objects in memory."""
 
+from __future__ import annotations
+
 import os
+from typing import Any, Iterable, List, Union
 
 import numpy
 import pyarrow
@@ -21,7 +24,10 @@ _WOULD_CHANGE = ("filesystem", "catalog", "tensor_column_schema", "partition_fil
 _MODES = {None: "stored", "L": "grey", "RGB": "rgb", "RGBA": "rgba"}
 
 
-def read_parquet(paths, *, columns=None, filter=None, partitioning="hive", **others):
+Paths = Union[str, "os.PathLike[str]", List[Any]]  # a path, or a list of them
+
+
+def read_parquet(paths: Paths, *, columns=None, filter=None, partitioning="hive", **others) -> Dataset:
     """Reads Parquet files: paths of files, of folders, shell patterns, or URIs of a storage (s3, gs, abfs), one or a list.
 
     columns: only these. filter: a condition (cadre.data.expressions). partitioning: "hive" makes columns of folders that
@@ -38,7 +44,8 @@ def read_parquet(paths, *, columns=None, filter=None, partitioning="hive", **oth
     return _made(_data.read_parquet(_paths(paths), _names(columns), condition, _is_hive("read_parquet", partitioning)))
 
 
-def read_csv(paths, *, partitioning="hive", delimiter=",", column_names=(), columns=None, types=None, **others):
+def read_csv(paths: Paths, *, partitioning="hive", delimiter=",", column_names=(), columns=None, types=None,
+             **others) -> Dataset:
     """Reads CSV files, also compressed ones; see read_parquet for paths. Types are those of the first megabyte.
 
     delimiter: one character. column_names: for files without a header. columns: only these. types: by column, as Arrow
@@ -58,15 +65,15 @@ def read_csv(paths, *, partitioning="hive", delimiter=",", column_names=(), colu
                                   _is_hive("read_csv", partitioning)))
 
 
-def read_json(paths, *, lines=True, partitioning="hive", columns=None, types=None, **others):
+def read_json(paths: Paths, *, lines=True, partitioning="hive", columns=None, types=None, **others) -> Dataset:
     """Reads files of JSON objects, one a line; see read_csv."""
     del lines  # a file of one object is one line, too
     _check("read_json", others)
     return _made(_data.read_json(_paths(paths), _names(columns), _types(types), _is_hive("read_json", partitioning)))
 
 
-def read_images(paths, *, size=None, mode=None, include_paths=False, ignore_missing_paths=False, partitioning=None,
-                file_extensions=None, equal_shapes=None, on_error="fail", **others):
+def read_images(paths: Paths, *, size=None, mode=None, include_paths=False, ignore_missing_paths=False,
+                partitioning=None, file_extensions=None, equal_shapes=None, on_error="fail", **others) -> Dataset:
     """Reads JPEG and PNG files, each of which is a row: the column "image" of arrays of uint8, (height, width, channels).
 
     size: height and width; other images are resized. mode: "L", "RGB" or "RGBA", the names of Pillow; default: as in the
@@ -82,15 +89,15 @@ def read_images(paths, *, size=None, mode=None, include_paths=False, ignore_miss
                                                    "mode": _mode("read_images", mode), "on_error": on_error}))
 
 
-def read_binary_files(paths, *, include_paths=False, ignore_missing_paths=False, partitioning=None, file_extensions=None,
-                      **others):
+def read_binary_files(paths: Paths, *, include_paths=False, ignore_missing_paths=False, partitioning=None,
+                      file_extensions=None, **others) -> Dataset:
     """Reads whole files, each of which is a row: the column "bytes". See read_text for the arguments."""
     options = _files("read_binary_files", paths, others, include_paths, ignore_missing_paths, file_extensions, partitioning)
     return _made(_data.read_binary_files(_paths(paths), options))
 
 
-def read_text(paths, *, encoding="utf-8", drop_empty_lines=True, include_paths=False, ignore_missing_paths=False,
-              partitioning=None, file_extensions=None, **others):
+def read_text(paths: Paths, *, encoding="utf-8", drop_empty_lines=True, include_paths=False, ignore_missing_paths=False,
+              partitioning=None, file_extensions=None, **others) -> Dataset:
     """Reads the lines of text files in UTF-8, also compressed ones: the column "text".
 
     include_paths: adds a column "path". ignore_missing_paths: leaves out paths that lead to no file. file_extensions: of
@@ -104,8 +111,8 @@ def read_text(paths, *, encoding="utf-8", drop_empty_lines=True, include_paths=F
     return _made(_data.read_text(_paths(paths), {**options, "drop_empty_lines": drop_empty_lines}))
 
 
-def read_numpy(paths, *, include_paths=False, ignore_missing_paths=False, partitioning=None, file_extensions=None,
-               allow_pickle=False, on_error="fail", **others):
+def read_numpy(paths: Paths, *, include_paths=False, ignore_missing_paths=False, partitioning=None,
+               file_extensions=None, allow_pickle=False, on_error="fail", **others) -> Dataset:
     """Reads arrays of numpy from .npy files, a row for each index of the first dimension: the column "data"; or from
     archives, file_extensions=["npz"], whose arrays are columns. See read_text for the arguments, read_images for
     on_error."""
@@ -114,8 +121,8 @@ def read_numpy(paths, *, include_paths=False, ignore_missing_paths=False, partit
     return _made(_data.read_numpy(_paths(paths), {**options, "on_error": on_error}))
 
 
-def read_tfrecords(paths, *, include_paths=False, ignore_missing_paths=False, file_extensions=None, types=None,
-                   tf_schema=None, on_error="fail", **others):
+def read_tfrecords(paths: Paths, *, include_paths=False, ignore_missing_paths=False, file_extensions=None, types=None,
+                   tf_schema=None, on_error="fail", **others) -> Dataset:
     """Reads TensorFlow's files of records, each of which is a row with a column for each feature. Checksums are verified.
 
     types: by feature, "int64", "float", "binary" or "string", or lists of these, "list<item: int64>"; default: those that
@@ -126,9 +133,9 @@ def read_tfrecords(paths, *, include_paths=False, ignore_missing_paths=False, fi
     return _made(_data.read_tfrecords(_paths(paths), {**options, "types": dict(_types(types)), "on_error": on_error}))
 
 
-def read_webdataset(paths, *, decoder=True, fileselect=None, filerename=None, suffixes=None, verbose_open=False,
+def read_webdataset(paths: Paths, *, decoder=True, fileselect=None, filerename=None, suffixes=None, verbose_open=False,
                     include_paths=False, expand_json=False, ignore_missing_paths=False, file_extensions=None, size=None,
-                    mode=None, on_error="fail", **others):
+                    mode=None, on_error="fail", **others) -> Dataset:
     """Reads WebDatasets: tar archives in which consecutive files with the same name up to the first dot are a row, each in
     the column of its suffix, beside "__key__" and "__url__".
 
@@ -145,13 +152,13 @@ def read_webdataset(paths, *, decoder=True, fileselect=None, filerename=None, su
         "mode": _mode("read_webdataset", mode), "on_error": on_error}))
 
 
-def with_row_numbers(dataset, column="row"):
+def with_row_numbers(dataset: Dataset, column: str = "row") -> Dataset:
     """Returns the rows of a read with a column of their numbers, from 0 on: the same in every share and with any number of
     workers, so that a function can draw random numbers that depend on the row. Not after functions and conditions."""
     return dataset._with(dataset._rows.with_row_numbers(column))
 
 
-def from_arrow(tables, *, override_num_blocks=None):
+def from_arrow(tables: Any, *, override_num_blocks=None) -> Dataset:
     """Returns a dataset of a pyarrow.Table, or of a list of them with the same columns. Nothing is copied."""
     no_meaning("from_arrow", override_num_blocks=override_num_blocks)
     tables = list(tables) if isinstance(tables, (list, tuple)) else [tables]
@@ -170,20 +177,20 @@ def from_arrow(tables, *, override_num_blocks=None):
     return _made(_data.from_arrow(tables[0]))
 
 
-def from_pandas(dfs, override_num_blocks=None):
+def from_pandas(dfs: Any, override_num_blocks=None) -> Dataset:
     """Returns a dataset of a DataFrame, or of a list of them; without their index."""
     no_meaning("from_pandas", override_num_blocks=override_num_blocks)
     frames = dfs if isinstance(dfs, (list, tuple)) else [dfs]
     return from_arrow([_batches.from_pandas(frame, "from_pandas") for frame in frames])
 
 
-def from_numpy(ndarrays):
+def from_numpy(ndarrays: Any) -> Dataset:
     """Returns a dataset of an array, whose first dimension are the rows, or of a list of them: the column "data"."""
     arrays = ndarrays if isinstance(ndarrays, (list, tuple)) else [ndarrays]
     return from_arrow([pyarrow.table({"data": _batches.to_column(array, "data", "from_numpy")}) for array in arrays])
 
 
-def from_items(items, *, parallelism=-1, override_num_blocks=None):
+def from_items(items: Iterable[Any], *, parallelism=-1, override_num_blocks=None) -> Dataset:
     """Returns a dataset of rows: dictionaries, whose entries are the columns, or other values: the column "item"."""
     no_meaning("from_items", override_num_blocks=override_num_blocks)
     del parallelism
@@ -191,12 +198,13 @@ def from_items(items, *, parallelism=-1, override_num_blocks=None):
     return from_arrow(pyarrow.Table.from_batches([_functions.rows_to_batch(rows, "from_items")]))
 
 
-def from_huggingface(dataset):
+def from_huggingface(dataset: Any) -> Dataset:
     """Returns a dataset of one of the library datasets, in memory."""
     return from_arrow(dataset.with_format("arrow")[:])
 
 
-def range_tensor(n, *, shape=(1,), parallelism=-1, concurrency=None, override_num_blocks=None):
+def range_tensor(n: int, *, shape: tuple[int, ...] = (1,), parallelism=-1, concurrency=None,
+                 override_num_blocks=None) -> Dataset:
     """Returns the integers from 0 to n - 1, each as a tensor filled with it: the column "data". In memory."""
     no_meaning("range_tensor", concurrency=concurrency, override_num_blocks=override_num_blocks)
     del parallelism
@@ -204,7 +212,7 @@ def range_tensor(n, *, shape=(1,), parallelism=-1, concurrency=None, override_nu
     return from_numpy(numpy.broadcast_to(numbers, (n, *shape)))
 
 
-def range(n, *, parallelism=-1, concurrency=None, override_num_blocks=None):
+def range(n: int, *, parallelism=-1, concurrency=None, override_num_blocks=None) -> Dataset:
     """Returns the integers from 0 to n - 1 as the column "id"."""
     no_meaning("range", concurrency=concurrency, override_num_blocks=override_num_blocks)
     del parallelism

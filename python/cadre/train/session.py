@@ -1,18 +1,28 @@
 """What a training function of a run calls."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass
-from typing import Any, Dict
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping
 
 from cadre import _core, _values
 from cadre.train.config import CheckpointConsistencyMode, CheckpointUploadMode, ReportedCheckpointStatus
 from cadre.train.validation import ValidationTaskConfig, inline_validator
 from cadre.tune.checkpoint import Checkpoint
 
+if TYPE_CHECKING:
+    from cadre.data.iterator import DataIterator
 
-def report(metrics, checkpoint=None, checkpoint_dir_name=None, checkpoint_upload_mode=CheckpointUploadMode.SYNC,
-           delete_local_checkpoint_after_upload=None, checkpoint_upload_fn=None, validation=False, *, validate_fn=None,
-           validate_config=None, until_published=False):
+
+def report(metrics: Mapping[str, Any], checkpoint: Checkpoint | Callable[[str], object] | None = None,
+           checkpoint_dir_name: str | None = None,
+           checkpoint_upload_mode: CheckpointUploadMode = CheckpointUploadMode.SYNC,
+           delete_local_checkpoint_after_upload: bool | None = None,
+           checkpoint_upload_fn: Callable[[Checkpoint, str], Checkpoint] | None = None,
+           validation: bool | ValidationTaskConfig = False, *,
+           validate_fn: Callable[[Checkpoint, Any], Any] | None = None, validate_config: dict[str, Any] | None = None,
+           until_published: bool = False) -> None:
     """Reports one result. Every rank calls it equally often: it returns when all have, and the result is recorded. The
     metrics are those of rank 0. Any ranks may have a checkpoint; their files become one directory.
 
@@ -47,7 +57,7 @@ def report(metrics, checkpoint=None, checkpoint_dir_name=None, checkpoint_upload
         _values.encode_inline(dict(validate_config or {})), until_published)
 
 
-def get_checkpoint():
+def get_checkpoint() -> Checkpoint | None:
     """Returns the latest committed checkpoint, the same in all ranks, or None at the very beginning."""
     path = _core.train.checkpoint_path()
     return None if path is None else Checkpoint(path)
@@ -63,7 +73,8 @@ class ReportedCheckpoint:
     validation_error: str = ""
 
 
-def get_all_reported_checkpoints(consistency_mode=CheckpointConsistencyMode.VALIDATED, timeout_s=None):
+def get_all_reported_checkpoints(consistency_mode: CheckpointConsistencyMode = CheckpointConsistencyMode.VALIDATED,
+                                 timeout_s: float | None = None) -> list[ReportedCheckpoint]:
     """Returns the checkpoints that the run keeps, in the order of their reports. Waits until all that this rank has
     reported are committed, or validated, at most for a time in seconds."""
     return [reported_checkpoint(found) for found in
@@ -81,10 +92,10 @@ class StorageContext:
     _name_of_upload = None  # a generated name is refused, but for what an upload function is given
 
     @property
-    def experiment_fs_path(self):
+    def experiment_fs_path(self) -> str:
         return _core.train.storage_path()
 
-    def build_checkpoint_path_from_name(self, checkpoint_name):
+    def build_checkpoint_path_from_name(self, checkpoint_name: str) -> str:
         """Returns a directory for a checkpoint, made unless it exists, to be filled and reported with NO_UPLOAD."""
         if checkpoint_name == self._name_of_upload:
             directory = os.path.join(self.experiment_fs_path, checkpoint_name)
@@ -96,34 +107,34 @@ class StorageContext:
 class TrainContext:
     """The place of a training function in its run. A validator is rank 0 of 1."""
 
-    def get_experiment_name(self):
+    def get_experiment_name(self) -> str:
         return _core.train.experiment_name()
 
-    def get_world_size(self):
+    def get_world_size(self) -> int:
         return _core.train.world_size()
 
-    def get_world_rank(self):
+    def get_world_rank(self) -> int:
         return _core.train.world_rank()
 
-    def get_local_rank(self):
+    def get_local_rank(self) -> int:
         return _core.train.local_rank()
 
-    def get_local_world_size(self):
+    def get_local_world_size(self) -> int:
         return _core.train.local_world_size()
 
-    def get_node_rank(self):
+    def get_node_rank(self) -> int:
         return _core.train.node_rank()
 
-    def get_storage(self):
+    def get_storage(self) -> StorageContext:
         return StorageContext()
 
 
-def get_context():
+def get_context() -> TrainContext:
     """Returns the context of the calling function."""
     return TrainContext()
 
 
-def get_dataset_shard(dataset_name=None, *, resume=False):
+def get_dataset_shard(dataset_name: str | None = None, *, resume: bool = False) -> DataIterator:
     """Returns this rank's share of a dataset of the trainer: a cadre.data.DataIterator, the same one each time. All ranks
     get equally many rows. Raises KeyError if there is none of this name.
 

@@ -1,14 +1,22 @@
 """Data-parallel training with PyTorch."""
 
+from __future__ import annotations
+
 import datetime
 import os
 import random
 from dataclasses import dataclass
-from typing import Optional
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional
 
 from cadre import _core
 from cadre.train.session import get_context
 from cadre.train.trainer import DataParallelTrainer
+
+if TYPE_CHECKING:
+    import torch
+
+    from cadre.train.config import DataConfig, RunConfig, ScalingConfig
+    from cadre.train.validation import ValidationConfig
 
 
 @dataclass
@@ -23,9 +31,11 @@ class TorchConfig:
 class TorchTrainer(DataParallelTrainer):
     """Runs a function in several workers, which are a group of torch.distributed."""
 
-    def __init__(self, train_loop_per_worker, *, train_loop_config=None, torch_config=None, scaling_config=None,
-                 run_config=None, datasets=None, dataset_config=None, validation_config=None, metadata=None,
-                 resume_from_checkpoint=None):
+    def __init__(self, train_loop_per_worker: Callable[..., Any], *, train_loop_config: dict[str, Any] | None = None,
+                 torch_config: TorchConfig | None = None, scaling_config: ScalingConfig | None = None,
+                 run_config: RunConfig | None = None, datasets: Mapping[str, Any] | None = None,
+                 dataset_config: DataConfig | None = None, validation_config: ValidationConfig | None = None,
+                 metadata: Any = None, resume_from_checkpoint: Any = None) -> None:
         self._torch_config = torch_config or TorchConfig()
         super().__init__(train_loop_per_worker, train_loop_config=train_loop_config, scaling_config=scaling_config,
                          run_config=run_config, datasets=datasets, dataset_config=dataset_config,
@@ -42,7 +52,7 @@ class TorchTrainer(DataParallelTrainer):
 
 # Until the worker ends: groups hold what torch makes of a store in C++, which finds no methods once the object in Python
 # is gone.
-_stores = []
+_stores: list[Any] = []
 
 
 def _store_class():
@@ -130,12 +140,12 @@ def _leave_group():
         torch.distributed.destroy_process_group()
 
 
-def get_device():
+def get_device() -> torch.device:
     """Returns the device of this worker: its GPU, or the CPU."""
     return get_devices()[0]
 
 
-def get_devices():
+def get_devices() -> list[torch.device]:
     """Returns the devices of this worker. It sees only its own GPUs."""
     import torch
 
@@ -144,7 +154,9 @@ def get_devices():
     return [torch.device("cpu")]
 
 
-def prepare_model(model, move_to_device=True, parallel_strategy="ddp", parallel_strategy_kwargs=None):
+def prepare_model(model: torch.nn.Module, move_to_device: bool | torch.device = True,
+                  parallel_strategy: str | None = "ddp",
+                  parallel_strategy_kwargs: dict[str, Any] | None = None) -> torch.nn.Module:
     """Moves a model to this worker's device and, in a group of several, makes it data-parallel: "ddp", "fsdp" or None."""
     import torch
 
@@ -166,7 +178,8 @@ def prepare_model(model, move_to_device=True, parallel_strategy="ddp", parallel_
     return model
 
 
-def prepare_data_loader(data_loader, add_dist_sampler=True, move_to_device=True, auto_transfer=True):
+def prepare_data_loader(data_loader: Any, add_dist_sampler: bool = True, move_to_device: bool = True,
+                        auto_transfer: bool = True) -> Any:
     """Returns a data loader that gives each rank its share of the samples, on its device. Shuffles as the given one does;
     call loader.sampler.set_epoch(epoch) for another order in each epoch.
 
@@ -181,7 +194,7 @@ def prepare_data_loader(data_loader, add_dist_sampler=True, move_to_device=True,
     return _data_loader.LoaderOnDevice(data_loader, get_device(), auto_transfer) if move_to_device else data_loader
 
 
-def enable_reproducibility(seed=0):
+def enable_reproducibility(seed: int = 0) -> None:
     """Seeds the generators of torch, numpy and random, and makes torch use deterministic algorithms."""
     import torch
 

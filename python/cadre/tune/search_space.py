@@ -1,7 +1,10 @@
 """Search spaces: what configs are drawn from."""
 
+from __future__ import annotations
+
 import random
 from dataclasses import dataclass
+from typing import Any, Callable, Iterable
 
 from cadre import _functions, _values
 
@@ -14,7 +17,7 @@ class Domain:
         self._sample = sample
         self._members = members
 
-    def sample(self, size=1, random_state=None):
+    def sample(self, size: int = 1, random_state=None) -> Any:
         """Returns a value or, with a size above 1, a list of values, of this process's generator `random` or of one
         with a seed. Trials get their values from the experiment's own generators."""
         generator = random_state if hasattr(random_state, "random") else random
@@ -40,68 +43,71 @@ def _logarithmic(generator, lower, upper):
     return exp(generator.uniform(log(lower), log(upper)))
 
 
-def uniform(lower, upper):
+def uniform(lower: float, upper: float) -> Domain:
     """Returns a number from lower to upper, all equally likely."""
     return quniform(lower, upper, 0)
 
 
-def quniform(lower, upper, q):
+def quniform(lower: float, upper: float, q: float) -> Domain:
     """Returns the same, rounded to multiples of q."""
     return Domain("uniform", lambda generator: _rounded(generator.uniform(lower, upper), q), lower=lower, upper=upper, q=q)
 
 
-def loguniform(lower, upper, base=10):
+def loguniform(lower: float, upper: float, base: float = 10) -> Domain:
     """Returns a number from lower to upper, both above 0, whose logarithms are equally likely. The base changes nothing."""
     del base
     return qloguniform(lower, upper, 0)
 
 
-def qloguniform(lower, upper, q, base=10):
+def qloguniform(lower: float, upper: float, q: float, base: float = 10) -> Domain:
     """Returns the same, rounded to multiples of q."""
     del base
     return Domain("loguniform", lambda generator: _rounded(_logarithmic(generator, lower, upper), q), lower=lower,
                   upper=upper, q=q)
 
 
-def randn(mean=0.0, sd=1.0):
+def randn(mean: float = 0.0, sd: float = 1.0) -> Domain:
     """Returns a normally distributed number."""
     return qrandn(mean, sd, 0)
 
 
-def qrandn(mean, sd, q):
+def qrandn(mean: float, sd: float, q: float) -> Domain:
     """Returns the same, rounded to multiples of q."""
     return Domain("randn", lambda generator: _rounded(generator.gauss(mean, sd), q), mean=mean, sd=sd, q=q)
 
 
-def randint(lower, upper):
+def randint(lower: int, upper: int) -> Domain:
     """Returns an integer from lower to upper - 1, all equally likely."""
     return Domain("randint", lambda generator: generator.randrange(lower, upper), lower=lower, upper=upper, q=0)
 
 
-def qrandint(lower, upper, q=1):
+def qrandint(lower: int, upper: int, q: int = 1) -> Domain:
     """Returns a multiple of q from lower to upper, which is included."""
     return Domain("randint", lambda generator: _rounded(generator.randint(lower, upper), q), lower=lower, upper=upper, q=q)
 
 
-def lograndint(lower, upper, base=10):
+def lograndint(lower: int, upper: int, base: float = 10) -> Domain:
     """Returns an integer from lower to upper - 1 whose logarithms are equally likely. The base changes nothing."""
     del base
     return Domain("lograndint", lambda generator: int(_logarithmic(generator, lower, upper)), lower=lower, upper=upper, q=0)
 
 
-def qlograndint(lower, upper, q, base=10):
+def qlograndint(lower: int, upper: int, q: int, base: float = 10) -> Domain:
     """Returns a multiple of q from lower to upper, which is included, whose logarithms are equally likely."""
     del base
     return Domain("lograndint", lambda generator: _rounded(int(_logarithmic(generator, lower, upper)), q), lower=lower,
                   upper=upper, q=q)
 
 
-def choice(categories):
+def choice(categories: Iterable[Any]) -> Domain:
     """Returns one of these, all equally likely; an entry may be a domain or a nested space itself."""
-    categories = list(categories)
-    domain = Domain("choice", lambda generator: generator.choice(categories), options=categories)
-    domain._stored = lambda: {"type": "choice", "options": stored_entries(categories)}
-    return domain
+    options = list(categories)
+    return _Choice("choice", lambda generator: generator.choice(options), options=options)
+
+
+class _Choice(Domain):
+    def _stored(self):
+        return {"type": "choice", "options": stored_entries(self._members["options"])}
 
 
 class Function(Domain):
@@ -116,14 +122,14 @@ class Function(Domain):
         return {"type": "sample_from", "function": _functions.name_of(self.function), "host_function": call}
 
 
-def sample_from(function):
+def sample_from(function: Callable[[Any], Any]) -> Domain:
     """Returns what the function returns, which is called with the config so far, in the process of the Tuner, once for
     each trial, after all other values were drawn. It may return something else each time: a restore takes the config
     from the store. A function of Ray Tune that reads spec.config gets such an object."""
     return Function(function)
 
 
-def grid_search(values):
+def grid_search(values: Iterable[Any]) -> dict[str, list[Any]]:
     """Returns a grid: one trial for each of the values, in each sample."""
     return {"grid_search": list(values)}
 

@@ -1,21 +1,26 @@
 """Criteria that end trials and experiments."""
 
+from __future__ import annotations
+
+import datetime
+from typing import Any, Callable
+
 from cadre.tune.config import stored_stop
 
 
 class Stopper:
     """Base of stoppers in Python: __call__(trial_id, result) returns true to end that trial."""
 
-    def __call__(self, trial_id, result):
+    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
         raise NotImplementedError
 
-    def stop_all(self):
+    def stop_all(self) -> bool:
         """Returns true to end the experiment."""
         return False
 
 
 class _StopperOfCadre(Stopper):
-    _type = None
+    _type: str | None = None
 
     def __init__(self, **members):
         self._members = {key: value for key, value in members.items() if value is not None}
@@ -29,7 +34,7 @@ class MaximumIterationStopper(_StopperOfCadre):
 
     _type = "MaximumIterationStopper"
 
-    def __init__(self, max_iter):
+    def __init__(self, max_iter: int) -> None:
         super().__init__(max_iter=max_iter)
 
 
@@ -38,7 +43,8 @@ class TrialPlateauStopper(_StopperOfCadre):
 
     _type = "TrialPlateauStopper"
 
-    def __init__(self, metric, std=0.01, num_results=4, grace_period=4, metric_threshold=None, mode=None):
+    def __init__(self, metric: str, std: float = 0.01, num_results: int = 4, grace_period: int = 4,
+                 metric_threshold: float | None = None, mode: str | None = None) -> None:
         super().__init__(metric=metric, std=std, num_results=num_results, grace_period=grace_period,
                          metric_threshold=metric_threshold, mode=mode)
 
@@ -48,7 +54,7 @@ class ExperimentPlateauStopper(_StopperOfCadre):
 
     _type = "ExperimentPlateauStopper"
 
-    def __init__(self, metric, std=0.001, top=10, mode="min", patience=0):
+    def __init__(self, metric: str, std: float = 0.001, top: int = 10, mode: str = "min", patience: int = 0) -> None:
         super().__init__(metric=metric, std=std, top=top, mode=mode, patience=patience)
 
 
@@ -57,14 +63,15 @@ class TimeoutStopper(_StopperOfCadre):
 
     _type = "TimeoutStopper"
 
-    def __init__(self, timeout):
-        super().__init__(timeout=float(getattr(timeout, "total_seconds", lambda: timeout)()))
+    def __init__(self, timeout: float | datetime.timedelta) -> None:
+        seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
+        super().__init__(timeout=float(seconds))
 
 
 class FunctionStopper(Stopper):
     """Ends a trial when a function of its id and its result returns true."""
 
-    def __init__(self, function):
+    def __init__(self, function: Callable[[str, dict[str, Any]], bool]) -> None:
         self.function = function
 
     def __call__(self, trial_id, result):
@@ -77,7 +84,7 @@ class FunctionStopper(Stopper):
 class CombinedStopper(Stopper):
     """Ends what any of several stoppers ends."""
 
-    def __init__(self, *stoppers):
+    def __init__(self, *stoppers: Stopper) -> None:
         self._stoppers = stoppers
 
     def _stored_all(self):

@@ -1,7 +1,10 @@
 """What is trained: functions and classes, their parameters and resources."""
 
+from __future__ import annotations
+
 import os
 import pickle
+from typing import Any, Iterable
 
 from cadre import _core, _driver, _functions, _values
 from cadre.tune.session import get_context
@@ -13,73 +16,75 @@ _EMPTY_FILE = ".empty"
 class Trainable:
     """Base of trainable classes: setup() makes the model, step() trains one iteration and returns its result."""
 
+    config: dict[str, Any]
+
     def __init__(self, config=None, **others):
         del others
         self._begin()
         self.config = dict(config or {})
         self.setup(dict(self.config))
 
-    def setup(self, config):
+    def setup(self, config: dict[str, Any]) -> None:
         """Makes the model and all other state from the config. Called once, first."""
 
-    def step(self):
+    def step(self) -> dict[str, Any]:
         """Trains one iteration and returns its metrics; `done` set to True ends the trial."""
         raise NotImplementedError(f"{type(self).__name__} has no step()")
 
-    def save_checkpoint(self, checkpoint_dir):
+    def save_checkpoint(self, checkpoint_dir: str) -> dict[str, Any] | None:
         """Writes the state into the directory, or returns it as a dictionary, which is pickled."""
         raise NotImplementedError
 
-    def load_checkpoint(self, checkpoint):
+    def load_checkpoint(self, checkpoint: Any) -> None:
         """Restores the state: from the directory, or from the dictionary if save_checkpoint() returned one."""
         raise NotImplementedError
 
-    def reset_config(self, new_config):
+    def reset_config(self, new_config: dict[str, Any]) -> bool:
         """Switches to another config without a new process. Returns true if it can."""
         return False
 
-    def cleanup(self):
+    def cleanup(self) -> None:
         """Releases what the end of the process does not."""
 
     stop = cleanup
 
     @property
-    def training_iteration(self):
+    def training_iteration(self) -> int:
         """The number of iterations so far, that of the checkpoint's trial included."""
         return self._iteration
 
     iteration = training_iteration
 
     @property
-    def trial_id(self):
+    def trial_id(self) -> str:
         """The trial's id; empty without a Tuner, as are the other names."""
         return _core.trial_id()
 
     @property
-    def trial_name(self):
+    def trial_name(self) -> str:
         return _core.trial_name()
 
     @property
-    def logdir(self):
+    def logdir(self) -> str:
         """The trial's directory."""
         return _core.trial_dir()
 
     @property
-    def trial_resources(self):
+    def trial_resources(self) -> dict[str, float]:
         return get_context().get_trial_resources()
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the config."""
         return self.config
 
-    def train(self):
+    def train(self) -> dict[str, Any]:
         """Trains one iteration, without a Tuner, and returns its result."""
         result = dict(self.step())
         self._iteration += 1
         result.setdefault("training_iteration", self._iteration)
         return result
 
-    def save(self, checkpoint_dir=None):
+    def save(self, checkpoint_dir: str | None = None) -> str:
         """Writes a checkpoint, without a Tuner, and returns its directory."""
         import tempfile
 
@@ -88,7 +93,7 @@ class Trainable:
         self._save(directory)
         return directory
 
-    def restore(self, checkpoint_path):
+    def restore(self, checkpoint_path: Any) -> None:
         """Restores what save() has written."""
         self._load(os.fspath(getattr(checkpoint_path, "path", checkpoint_path)), self._iteration)
 
@@ -156,14 +161,14 @@ class _Adapted:
         return self.function(config, **self.parameters)
 
 
-def with_parameters(trainable, **parameters):
+def with_parameters(trainable: Any, **parameters) -> Any:
     """Returns the trainable with constants for all trials: further arguments of the function, or of setup(). They are
     objects of the experiment, however large, and not part of any config."""
     adapted = _adapted(trainable)
     return _Adapted(adapted.function, {**adapted.parameters, **parameters}, adapted.resources)
 
 
-def with_resources(trainable, resources):
+def with_resources(trainable: Any, resources: Any) -> Any:
     """Returns the trainable with the resources of each trial: {"cpu": 2, "gpu": 0.5}, a PlacementGroupFactory, or a
     function of the config that returns one of these. Default without a call: one CPU."""
     adapted = _adapted(trainable)
@@ -173,15 +178,15 @@ def with_resources(trainable, resources):
 class PlacementGroupFactory:
     """Resources in bundles: the first is for the trial's process, the others for workers that it starts."""
 
-    def __init__(self, bundles, strategy="PACK"):
+    def __init__(self, bundles: Iterable[dict[str, float]], strategy: str = "PACK") -> None:
         self.bundles = list(bundles)
         self.strategy = strategy
 
 
-_registered = {}
+_registered: dict[str, Any] = {}
 
 
-def register_trainable(name, trainable):
+def register_trainable(name: str, trainable: Any) -> None:
     """Gives a trainable a name, by which a Tuner finds it in this process."""
     _registered[name] = trainable
 

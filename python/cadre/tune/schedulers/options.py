@@ -1,6 +1,10 @@
 """Cadre's own schedulers."""
 
+from __future__ import annotations
+
 import inspect
+import os
+from typing import Any, Callable, Sequence
 
 from cadre import _functions, _values
 from cadre.tune.schedulers.trial_scheduler import FIFOScheduler, TrialScheduler
@@ -10,7 +14,7 @@ from cadre.tune.search_space import Domain
 class _SchedulerOfCadre(TrialScheduler):
     """Options of a scheduler of Cadre's, in the form in which they are stored."""
 
-    _type = None
+    _type: str | None = None
 
     def __init__(self, **members):
         self._members = {key: value for key, value in members.items() if value is not None}
@@ -39,8 +43,9 @@ class AsyncHyperBandScheduler(_SchedulerOfCadre):
 
     _type = "ASHAScheduler"
 
-    def __init__(self, time_attr="training_iteration", metric=None, mode=None, max_t=100, grace_period=1,
-                 reduction_factor=4, brackets=1, stop_last_trials=True):
+    def __init__(self, time_attr: str = "training_iteration", metric: str | None = None, mode: str | None = None,
+                 max_t: float = 100, grace_period: float = 1, reduction_factor: float = 4, brackets: int = 1,
+                 stop_last_trials: bool = True) -> None:
         super().__init__(time_attr=time_attr, metric=metric, mode=mode, max_t=max_t, grace_period=grace_period,
                          reduction_factor=reduction_factor, brackets=brackets, stop_last_trials=stop_last_trials)
 
@@ -53,8 +58,8 @@ class HyperBandScheduler(_SchedulerOfCadre):
 
     _type = "HyperBandScheduler"
 
-    def __init__(self, time_attr="training_iteration", metric=None, mode=None, max_t=81, reduction_factor=3,
-                 stop_last_trials=True):
+    def __init__(self, time_attr: str = "training_iteration", metric: str | None = None, mode: str | None = None,
+                 max_t: float = 81, reduction_factor: float = 3, stop_last_trials: bool = True) -> None:
         super().__init__(time_attr=time_attr, metric=metric, mode=mode, max_t=max_t, reduction_factor=reduction_factor,
                          stop_last_trials=stop_last_trials)
 
@@ -67,8 +72,9 @@ class MedianStoppingRule(_SchedulerOfCadre):
 
     _type = "MedianStoppingRule"
 
-    def __init__(self, time_attr="time_total_s", metric=None, mode=None, grace_period=60.0, min_samples_required=3,
-                 min_time_slice=0, hard_stop=True):
+    def __init__(self, time_attr: str = "time_total_s", metric: str | None = None, mode: str | None = None,
+                 grace_period: float = 60.0, min_samples_required: int = 3, min_time_slice: float = 0,
+                 hard_stop: bool = True) -> None:
         super().__init__(time_attr=time_attr, metric=metric, mode=mode, grace_period=grace_period,
                          min_samples_required=min_samples_required, min_time_slice=min_time_slice, hard_stop=hard_stop)
 
@@ -78,10 +84,12 @@ class PopulationBasedTraining(_SchedulerOfCadre):
 
     _type = "PopulationBasedTraining"
 
-    def __init__(self, time_attr="time_total_s", metric=None, mode=None, perturbation_interval=60.0, burn_in_period=0.0,
-                 hyperparam_mutations=None, quantile_fraction=0.25, resample_probability=0.25,
-                 perturbation_factors=(1.2, 0.8), custom_explore_fn=None, log_config=True, require_attrs=True,
-                 synch=False):
+    def __init__(self, time_attr: str = "time_total_s", metric: str | None = None, mode: str | None = None,
+                 perturbation_interval: float = 60.0, burn_in_period: float = 0.0,
+                 hyperparam_mutations: dict[str, Any] | None = None, quantile_fraction: float = 0.25,
+                 resample_probability: float = 0.25, perturbation_factors: Sequence[float] = (1.2, 0.8),
+                 custom_explore_fn: Callable[[dict[str, Any]], dict[str, Any]] | None = None, log_config: bool = True,
+                 require_attrs: bool = True, synch: bool = False) -> None:
         super().__init__(time_attr=time_attr, metric=metric, mode=mode, perturbation_interval=perturbation_interval,
                          burn_in_period=burn_in_period, hyperparam_mutations=_mutations(hyperparam_mutations or {}),
                          quantile_fraction=quantile_fraction, resample_probability=resample_probability,
@@ -94,7 +102,7 @@ class PopulationBasedTrainingReplay(_SchedulerOfCadre):
 
     _type = "PopulationBasedTrainingReplay"
 
-    def __init__(self, policy_file):
+    def __init__(self, policy_file: str | os.PathLike[str]) -> None:
         super().__init__(policy_file=str(policy_file))
 
 
@@ -103,9 +111,11 @@ class PB2(_SchedulerOfCadre):
 
     _type = "PB2"
 
-    def __init__(self, time_attr="time_total_s", metric=None, mode=None, perturbation_interval=60.0,
-                 hyperparam_bounds=None, quantile_fraction=0.25, log_config=True, require_attrs=True, synch=False,
-                 custom_explore_fn=None):
+    def __init__(self, time_attr: str = "time_total_s", metric: str | None = None, mode: str | None = None,
+                 perturbation_interval: float = 60.0, hyperparam_bounds: dict[str, Any] | None = None,
+                 quantile_fraction: float = 0.25, log_config: bool = True, require_attrs: bool = True,
+                 synch: bool = False,
+                 custom_explore_fn: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> None:
         bounds = {key: {"type": "uniform", "lower": value[0], "upper": value[1]} if isinstance(value, (list, tuple))
                   else value for key, value in (hyperparam_bounds or {}).items()}
         super().__init__(time_attr=time_attr, metric=metric, mode=mode, perturbation_interval=perturbation_interval,
@@ -114,7 +124,7 @@ class PB2(_SchedulerOfCadre):
                          custom_explore_fn=_explore(custom_explore_fn))
 
 
-def create_scheduler(scheduler, **kwargs):
+def create_scheduler(scheduler: str, **kwargs) -> TrialScheduler:
     """Returns a scheduler by its name, as "async_hyperband" or "pbt". Leaves out arguments that it does not have. Raises
     ValueError for a name that there is not."""
     kinds = {"fifo": FIFOScheduler, "async_hyperband": AsyncHyperBandScheduler, "asynchyperband": AsyncHyperBandScheduler,

@@ -1,10 +1,12 @@
 """Cadre's own searchers."""
 
+from __future__ import annotations
+
 
 class SearchAlgorithm:
     """Options of a searcher of Cadre's, in the form in which they are stored."""
 
-    _type = None
+    _type: str | None = None
 
     def __init__(self, **members):
         self._members = {key: value for key, value in members.items() if value is not None}

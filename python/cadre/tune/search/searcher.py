@@ -1,5 +1,7 @@
 """Searchers written in Python."""
 
+from __future__ import annotations
+
 import warnings
 
 from cadre import _functions
@@ -18,18 +20,18 @@ class Searcher:
     # True: suggest() may return None. Then no scheduler that pauses trials can be used with it.
     may_wait = True
 
-    def __init__(self, metric=None, mode=None):
+    def __init__(self, metric: str | None = None, mode: str | None = None) -> None:
         """metric, mode: of the results that it learns from; default: those of the TuneConfig."""
         self._metric = metric
         self._mode = mode
         self._has_warned = False
 
     @property
-    def metric(self):
+    def metric(self) -> str | None:
         return self._metric
 
     @property
-    def mode(self):
+    def mode(self) -> str | None:
         return self._mode
 
     def set_search_properties(self, metric, mode, config, **spec):

@@ -86,7 +86,7 @@ def main():
         run_config=tune.RunConfig(name="pbt_dcgan_mnist", stop={"training_iteration": 5 if arguments.smoke_test else 300}))
     results = tuner.fit()
     if not arguments.smoke_test:
-        demo_gan([result.checkpoint.path for result in results])
+        demo_gan([result.checkpoint.path for result in results if result.checkpoint])
 
 
 if __name__ == "__main__":
