@@ -28,8 +28,8 @@ OpenObjectStorage load_module(const Uri& uri) {
         fmt::format("{} needs Arrow, which was not found: {} ({})", shown(uri), how_to_get_arrow(), reason));
   throw InvalidArgument(
       fmt::format("{} needs Cadre's library for object storages, which this program does not find: link the program "
-                  "with cadre::storage (find_package(cadre COMPONENTS storage)), or add the folder of {} to "
-                  "LD_LIBRARY_PATH ({})",
+                  "with cadre::storage (find_package(cadre COMPONENTS storage)), install the Python package for Python "
+                  "3.11 or later, or add the folder of {} to LD_LIBRARY_PATH ({})",
                   shown(uri), kModuleFile, reason));
 }
 

@@ -16,7 +16,7 @@ FOLDER = SOURCE / "tests" / "package"
 CMAKE = os.environ["CADRE_CMAKE"]
 VERSION = os.environ["CADRE_VERSION"]
 TORCH_ROOT = os.environ["CADRE_TORCH_ROOT"]  # empty: Cadre is built without torch
-ARROW_ROOT = os.environ["CADRE_ARROW_ROOT"]  # empty: Cadre is built without Arrow
+ARROW_ROOT = os.environ.pop("CADRE_ARROW_ROOT")  # empty: Cadre is built without Arrow; programs shall find theirs alone
 
 # The compiler of the archives, and the other one of g++ and clang if it is installed.
 COMPILERS = [os.environ["CADRE_CXX"]]

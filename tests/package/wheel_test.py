@@ -144,10 +144,9 @@ class WheelTest(InstallationTest):
 
     def test_object_storages_say_what_they_need_where_pyarrow_is_missing(self):
         (self.directory / "in_s3.py").write_text(IN_S3, encoding="utf-8")
-        environment = {name: value for name, value in os.environ.items() if name != "CADRE_ARROW_ROOT"}
         for command in ([self.program("python"), "in_s3.py", "s3://bucket/wheel"],
                         [self.program("cadre"), "show", "s3://bucket/wheel/tuned"]):
-            done = subprocess.run(command, cwd=self.directory, capture_output=True, text=True, check=False, env=environment)
+            done = subprocess.run(command, cwd=self.directory, capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("s3://bucket/wheel/tuned needs", done.stderr.splitlines()[-1])
             self.assertIn('pip install "cadre-tune[storage]"', done.stderr.splitlines()[-1])
@@ -155,7 +154,7 @@ class WheelTest(InstallationTest):
     def test_licences_of_all_libraries_in_it_are_in_it(self):
         with zipfile.ZipFile(self.wheel) as wheel:
             names = wheel.namelist()
-            licences = {pathlib.PurePath(name).stem for name in names if ".dist-info/licenses/" in name}
+            licences = {pathlib.PurePath(name).stem for name in names if re.search(r"\.dist-info/licenses/.", name)}
             libraries = {pathlib.PurePath(name).name for name in names if re.match(r"cadre_tune\.libs/.*\.so", name)}
         bundled = {re.sub(r"(-[0-9])?-[0-9a-f]{8}\..*", "", library) for library in libraries}  # libkj-0-591b1313.9.2.so
         self.assertTrue(bundled)

