@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::string_view kCommittedPrefix = "checkpoint_";
 constexpr std::string_view kReportingPrefix = ".reporting_";
+constexpr std::string_view kCopy = "copy_";
 constexpr int kMetadataFormat = 2;
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
@@ -82,11 +83,26 @@ std::string checkpoint_name(std::int64_t number) { return fmt::format("{}{:06d}"
 std::string reporting_prefix(std::int64_t attempt) { return fmt::format("{}{}_", kReportingPrefix, attempt); }
 
 std::string copy_name(std::int64_t number, std::int64_t rank) {
-  return fmt::format("{}copy_{}_{}", kReportingPrefix, number, rank);
+  return fmt::format("{}{}{}_{}", kReportingPrefix, kCopy, number, rank);
 }
 
 bool is_reporting_name(std::string_view name) {
   return name.starts_with(kReportingPrefix) && name.find('/') == name.npos;
+}
+
+StoredName stored_name(const std::string& reported) {
+  std::string_view rest = reported;
+  if (is_reporting_name(reported)) rest.remove_prefix(kReportingPrefix.size());
+  StoredName name;
+  if (rest.starts_with(kCopy)) {
+    rest.remove_prefix(kCopy.size());
+    if (const std::size_t rank = rest.find('_'); rank != rest.npos) {
+      name.part = rest.substr(rank + 1);
+      rest = rest.substr(0, rank);
+    }
+  }
+  name.directory = std::string(kCommittedPrefix) + std::string(rest);
+  return name;
 }
 
 bool is_name_of_checkpoint(std::string_view name) {
@@ -187,8 +203,12 @@ Dict seal_in_place(const fs::path& root, const fs::path& directory) {
 Dict seal_files(const fs::path& root, const fs::path& directory) {
   Dict files;
   if (auto remote = storage::remote_files(root / directory)) {
-    if (has_checksums(remote->files)) return std::move(remote->files);
-    files = seal_in_place(root, directory);
+    if (has_checksums(remote->files)) {
+      base::sync_tree(root / directory);  // the list: its files are safe where they are
+      files = std::move(remote->files);
+    } else {
+      files = seal_in_place(root, directory);
+    }
   } else {
     list_into(files, root / directory, "", true);
   }

@@ -22,6 +22,13 @@ std::string reporting_prefix(std::int64_t attempt);
 // Returns the name for a copy of the part that a rank has reported for the checkpoint with this number.
 std::string copy_name(std::int64_t number, std::int64_t rank);
 bool is_reporting_name(std::string_view name);
+// A name in an object storage, which cannot rename, for a directory that is stored before it is committed.
+struct StoredName {
+  std::string directory = {};
+  std::string part = {};  // a directory in that one; empty: none
+};
+// Returns "checkpoint_2_5" for ".reporting_2_5", and for copy_name(7, 1) the part "1" of "checkpoint_7".
+StoredName stored_name(const std::string& reported);
 // Returns true for names of reported and of committed directories.
 bool is_name_of_checkpoint(std::string_view name);
 
@@ -62,8 +69,8 @@ Dict list_files(const std::filesystem::path& directory);
 
 // Seals a checkpoint: makes the directory `root / directory`, all files in it and its name below `root` survive a loss
 // of power. Returns the list of files with "xxh3" beside "size": 16 hexadecimal digits. Waits for the disk. Throws
-// StorageError. If the files are in a storage only (storage/remote_directory.h), returns the list recorded there; if
-// that lacks checksums, because a worker wrote them there, seals them there first and records the checksums.
+// StorageError. If the files are in a storage only (storage/remote_directory.h), seals and returns the list recorded
+// there; if that lacks checksums, because a worker wrote them there, seals them there first and records the checksums.
 Dict seal_files(const std::filesystem::path& root, const std::filesystem::path& directory);
 
 // Returns the first difference between a directory's files and the list, as a message; empty if there is none. Contents

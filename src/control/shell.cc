@@ -38,7 +38,7 @@ void Shell::prepare_work_place() {
   if (engine_.carries_files())
     say(fmt::format("Files go over the connections of the nodes' agents: {}", engine_.blind_nodes()));
   if (!work_place_.is_shared()) return;
-  publishing_.find_leftovers();
+  publishing_.find_leftovers(true);
   patiently([&] { work_place_.prepare(store_); });
 }
 

@@ -10,7 +10,7 @@
 #include "cadre/error.h"
 #include "checkpoint/checkpoint_files.h"
 #include "publish/manifest.h"
-#include "publish/uploads.h"
+#include "publish/upload_directory.h"
 #include "storage/remote_directory.h"
 #include "storage/storage.h"
 #include "store/object_files.h"

@@ -10,8 +10,9 @@
 #include "base/inner_path.h"
 #include "base/json.h"
 #include "checkpoint/checkpoint_files.h"
-#include "publish/uploads.h"
+#include "publish/upload_directory.h"
 #include "storage/remote_directory.h"
+#include "storage/uploads.h"
 #include "store/experiment_lock.h"
 #include "store/object_files.h"
 #include "store/read_store.h"
@@ -22,6 +23,8 @@ namespace fs = std::filesystem;
 namespace {
 
 using storage::StorageFault;
+using storage::Unreadable;
+using storage::Upload;
 
 constexpr auto kResultFilesInterval = std::chrono::seconds(60);
 constexpr const char* kSegmentFile = ".segment";  // in the working directory until it is uploaded
@@ -139,6 +142,7 @@ bool Publisher::attempt(bool last) {
   try {
     with_lease([&] {
       cycle();
+      if (last) remove_what_was_not_committed();
       if (last || Clock::now() >= result_files_due_) {
         upload_result_files();
         result_files_due_ = Clock::now() + kResultFilesInterval;
@@ -198,10 +202,14 @@ void Publisher::cycle() {
   if (!segment) return;
   upload_checkpoints(segment->checkpoints);
   std::map<std::int64_t, std::string> manifests;
+  store::Places places;
   for (const store::CheckpointRow& row : segment->checkpoints) {
-    if (!row.synced) manifests.emplace(row.id, base::to_json(published_.at(row.id).files));
+    const PublishedCheckpoint& one = published_.at(row.id);
+    if (!row.synced) manifests.emplace(row.id, base::to_json(one.files));
+    if (one.has_own_place()) places.emplace(row.id, one.place);
   }
   store::set_manifests(file, manifests);
+  store::set_places(file, places);
   upload_objects();
   publish_segment(file, *segment, merge);
   forget_all_but(segment->checkpoints);
@@ -224,19 +232,23 @@ void Publisher::upload_checkpoints(const std::vector<store::CheckpointRow>& rows
       continue;
     }
     const fs::path directory = setting_.directory / row.directory;
-    PublishedCheckpoint one{.directory = row.directory, .generation = own, .is_sealed = row.synced};
+    PublishedCheckpoint one{.directory = row.directory,
+                            .generation = own,
+                            .place = checkpoint_place(row.directory, own),
+                            .is_sealed = row.synced};
     {
       const std::lock_guard lock(mutex_);
       listed_.insert(row.directory);
     }
     if (auto remote = storage::remote_files(directory)) {  // published by an earlier session, or written there
       one.generation = part_place(remote->place).generation;
-      one.files = checkpoint::seal_files(setting_.directory, row.directory);
+      one.place = remote->place_of(row.directory);
+      one.files = row.synced ? std::move(remote->files) : checkpoint::seal_files(setting_.directory, row.directory);
       one.is_remote = true;
     } else {
-      removal_lane_.claim(one.place());
+      removal_lane_.claim(one.place);
       published_[row.id] = one;  // recorded before the upload, which may fail halfway
-      one.files = upload_directory(*setting_.storage, directory, one.place(), stop_);
+      one.files = upload_directory(*setting_.storage, directory, one.place, stop_);
     }
     one.is_whole = true;
     published_[row.id] = std::move(one);
@@ -244,7 +256,7 @@ void Publisher::upload_checkpoints(const std::vector<store::CheckpointRow>& rows
 }
 
 void Publisher::upload_objects() {
-  if (setting_.leftovers) return;  // they are where workers map them
+  if (setting_.is_work_place) return;  // they are where workers map them
   const fs::path directory = setting_.directory / store::kObjectsDirectory;
   std::error_code none;
   if (!fs::is_directory(directory, none)) return;
@@ -255,7 +267,7 @@ void Publisher::upload_objects() {
     removal_lane_.claim(whole);
     uploads.push_back({directory / name, whole});
   }
-  upload_all(*setting_.storage, uploads, stop_, Unreadable::fail);
+  storage::upload_all(*setting_.storage, uploads, stop_, Unreadable::fail);
   for (const Upload& upload : uploads) objects_.insert(upload.name);
 }
 
@@ -308,7 +320,7 @@ void Publisher::clear_away() noexcept {
     const Manifest theirs = text ? parse_manifest(*text, kManifestFile) : Manifest();
     if (theirs.generation <= own) return;
     for (const auto& [id, one] : published_) {
-      if (one.generation == own && theirs.generation_of(id) != own) setting_.storage->remove_folder(one.place());
+      if (one.generation == own && theirs.generation_of(id) != own) setting_.storage->remove_folder(one.place);
     }
     const SegmentEntry last{.number = next_number_ - 1, .generation = own};
     const auto is_last = [&](const SegmentEntry& entry) { return segment_name(entry) == segment_name(last); };
@@ -345,7 +357,7 @@ void Publisher::forget_all_but(const std::vector<store::CheckpointRow>& rows) {
   for (auto entry = published_.begin(); entry != published_.end();) {
     const PublishedCheckpoint& one = entry->second;
     if (!listed.contains(entry->first)) {
-      removal_lane_.remove(one.place(), RemovalLane::What::folder);
+      removal_lane_.remove(one.place, RemovalLane::What::folder);
       entry = published_.erase(entry);
       continue;
     }
@@ -364,11 +376,20 @@ void Publisher::forget_all_but(const std::vector<store::CheckpointRow>& rows) {
 // by their contents, so a later controller may write one of them again. Files of later generations stay as well: this
 // controller may have been stopped since it published, and have a successor.
 void Publisher::remove_what_is_left_over() {
+  remove_unlisted(setting_.leftovers ? *setting_.leftovers : published_names(*setting_.storage));
+}
+
+// Removes what workers have written to the storage, and no report has said: they ended meanwhile.
+void Publisher::remove_what_was_not_committed() {
+  if (setting_.leftovers && !setting_.is_work_place) remove_unlisted(published_names(*setting_.storage));
+}
+
+void Publisher::remove_unlisted(const std::set<std::string>& names) {
   std::set<std::string> known;
-  for (const auto& [id, one] : published_) known.insert(one.place());
+  for (const auto& [id, one] : published_) known.insert(one.place);
   for (const SegmentEntry& entry : manifest_.segments) known.insert(segment_name(entry));
   const std::int64_t own = setting_.lease->generation();
-  for (const std::string& name : setting_.leftovers ? *setting_.leftovers : published_names(*setting_.storage)) {
+  for (const std::string& name : names) {
     if (known.contains(name)) continue;
     const auto of_segment = generation_of_segment(name);
     if (of_segment.value_or(part_place(name).generation) <= own)
@@ -389,7 +410,7 @@ void Publisher::upload_result_files() {
   std::vector<ResultFile> files;
   const auto upload = [&] {
     setting_.lease->require();
-    const auto uploaded = upload_all(*setting_.storage, uploads, stop_, Unreadable::skip);
+    const auto uploaded = storage::upload_all(*setting_.storage, uploads, stop_, Unreadable::skip);
     bool has_met_others = false;
     for (std::size_t i = 0; i < uploads.size(); ++i) {
       if (!uploaded[i]) continue;  // the file was replaced meanwhile: the next call uploads it
@@ -467,13 +488,15 @@ void Publisher::remove_from_storage_if_unlisted(const std::string& directory) {
 }
 
 bool Publisher::takes_over_removal(const std::string& directory) {
+  std::error_code none;
+  const bool is_stored_only = setting_.leftovers && !setting_.is_work_place &&
+                              fs::exists(setting_.directory / directory / storage::kRemoteFile, none);
   const std::lock_guard lock(mutex_);
   evictable_.erase(directory);
   to_evict_.erase(directory);
-  const bool may_be_listed = setting_.leftovers && (!knows_listed_ || listed_.contains(directory));
-  const bool is_needed =
-      holds_removals_ || in_flight_.contains(directory) || being_evicted_ == directory || may_be_listed;
-  if (!is_needed) return false;
+  const bool may_be_listed = setting_.is_work_place && (!knows_listed_ || listed_.contains(directory));
+  const bool is_needed = holds_removals_ || in_flight_.contains(directory) || being_evicted_ == directory;
+  if (!is_needed && !may_be_listed && !is_stored_only) return false;
   held_removals_.insert(directory);
   return true;
 }

@@ -42,9 +42,12 @@ class Publisher {
     std::shared_ptr<storage::Storage> storage;
     std::shared_ptr<Lease> lease;
     bool begins_anew = false;  // true: ignore what is published and publish everything again
-    // Set if workers write checkpoints and objects to where they are published: the published_names() from before the
-    // first one started. Only what is among them can be left over by an earlier controller.
+    // Set if workers write checkpoints to where they are published: the published_names() from before the first one
+    // started. Only what is among them can be left over by an earlier controller.
     std::optional<std::set<std::string>> leftovers = {};
+    // True if they also work there: they map objects there, and the caller of takes_over_removal() removes from there
+    // what it is left with.
+    bool is_work_place = false;
     std::chrono::duration<double> interval = std::chrono::seconds(5);  // between segments
     std::function<void()> wake = [] {};  // called from its threads when messages or results are ready
   };
@@ -54,8 +57,8 @@ class Publisher {
   ~Publisher();
 
   // Reports that the store no longer lists a checkpoint directory (path relative to the working directory). Returns
-  // true if the state being published may still need it, or a published one what a worker wrote to the storage: the
-  // publisher removes it afterwards. Returns false if the caller may remove it now.
+  // true if the state being published may still need it, a published one what a worker wrote to the storage, or if its
+  // files are in the storage only: the publisher removes it afterwards. Returns false if the caller may remove it now.
   bool takes_over_removal(const std::string& directory);
   // Returns the directories that the publisher has still to remove.
   std::vector<std::string> removals() const;
@@ -87,12 +90,13 @@ class Publisher {
   struct PublishedCheckpoint {
     std::string directory;
     std::int64_t generation = 1;
+    std::string place;  // its path in the storage
     Dict files = {};
     bool is_whole = false;   // true if it is uploaded completely
     bool is_sealed = false;  // true if the store lists it as synced
     bool is_remote = false;  // true if its files are not on the local disk
 
-    std::string place() const { return checkpoint_place(directory, generation); }
+    bool has_own_place() const { return place != checkpoint_place(directory, generation); }
   };
   struct ResultFile {
     std::pair<std::uintmax_t, std::filesystem::file_time_type> stamp = {};  // of the local file as uploaded
@@ -112,6 +116,8 @@ class Publisher {
   void note_checkpoints(Manifest& manifest, const std::vector<store::CheckpointRow>& rows) const;
   void forget_all_but(const std::vector<store::CheckpointRow>& rows);
   void remove_what_is_left_over();
+  void remove_what_was_not_committed();
+  void remove_unlisted(const std::set<std::string>& names);
   void upload_result_files();
   void hold_removals();
   void settle_removals(std::set<std::string> needed);

@@ -6,8 +6,9 @@
 
 namespace cadre::publish {
 
-void Publishing::find_leftovers() {
+void Publishing::find_leftovers(bool is_work_place) {
   if (setting_.publication) leftovers_ = published_names(*setting_.publication->storage);
+  is_work_place_ = is_work_place;
 }
 
 void Publishing::begin(bool anew) {
@@ -18,6 +19,7 @@ void Publishing::begin(bool anew) {
                                                               .lease = setting_.publication->lease,
                                                               .begins_anew = anew,
                                                               .leftovers = std::move(leftovers_),
+                                                              .is_work_place = is_work_place_,
                                                               .interval = setting_.config.interval,
                                                               .wake = setting_.wake});
 }

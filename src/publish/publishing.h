@@ -25,9 +25,9 @@ class Publishing {
   };
   explicit Publishing(Setting setting) : setting_(std::move(setting)) {}
 
-  // Call before the first worker starts, if workers write to the storage themselves. Blocks until the storage has
-  // listed its files. Throws StorageFault.
-  void find_leftovers();
+  // Call before the first worker starts, if workers write to the storage themselves; `is_work_place`: they
+  // work there, too. Blocks until the storage has listed its files. Throws StorageFault.
+  void find_leftovers(bool is_work_place);
   // Starts publishing; call when the rows of ended trials no longer change. `anew`: the store does not continue what
   // is published.
   void begin(bool anew);
@@ -53,6 +53,7 @@ class Publishing {
 
   Setting setting_;
   std::optional<std::set<std::string>> leftovers_ = {};
+  bool is_work_place_ = false;
   std::unique_ptr<Publisher> publisher_ = {};
 };
 

@@ -90,14 +90,16 @@ class Download {
   void take_store(const Manifest& manifest) {
     std::vector<fs::path> segments;
     for (const SegmentEntry& entry : manifest.segments) segments.push_back(take_segment(entry));
-    store::build_store(directory_, segments);
+    const store::Places places = store::build_store(directory_, segments);
     for (const fs::path& segment : segments) fs::remove(segment);
     storage::write_published_to(directory_, uri_);
     store::ExperimentReader reader(directory_, store::ExperimentReader::Check::rows);
-    for (const store::CheckpointRow& row : reader.checkpoints())
-      storage::make_remote(directory_ / row.directory,
-                           remote_of(row.directory, base::parse_json(row.manifest, row.directory).dict(),
-                                     manifest.generation_of(row.id)));
+    for (const store::CheckpointRow& row : reader.checkpoints()) {
+      storage::Remote remote = remote_of(row.directory, base::parse_json(row.manifest, row.directory).dict(),
+                                         manifest.generation_of(row.id));
+      if (const auto place = places.find(row.id); place != places.end()) remote.place = place->second;
+      storage::make_remote(directory_ / row.directory, remote);
+    }
     trials_ = reader.trials();
   }
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <set>
 
 #include "base/directory.h"
 #include "base/file.h"
@@ -33,17 +34,25 @@ struct RemoteList {
   std::string place = {};
 };
 
-constexpr auto kPatience = std::chrono::minutes(5);
-
 template <class Document>
 Document read_document(const fs::path& path) {
   const Value stored = base::parse_json(base::read_file(path), path.string());
   return cadre::reading(path.string(), [&] { return cadre::document_from_value<Document>(stored); });
 }
 
+std::string part_of(const Value& listed) { return Config(listed.dict()).get<std::string>("part", ""); }
+
 void check(const Remote& remote, const std::string& source) {
-  for (const auto& [name, file] : remote.files) base::InnerPath(name, source);
+  check_list(remote.files, source);
   if (!remote.place.empty()) base::InnerPath(remote.place, source);
+}
+
+// `names` and `own` end with a slash.
+bool has_file_above(const std::set<std::string>& names, const std::string& own) {
+  for (std::size_t at = own.find('/'); at != own.npos; at = own.find('/', at + 1)) {
+    if (names.contains(own.substr(0, at + 1))) return true;
+  }
+  return false;
 }
 
 // For a directory's name with another purpose.
@@ -132,6 +141,34 @@ std::optional<Uri> published_place(const fs::path& path) {
   return place->name == "." ? place->uri : place->uri / place->name;
 }
 
+void check_list(const Dict& files, const std::string& source) {
+  for (const auto& [name, file] : files) {
+    base::InnerPath(name, source);
+    if (const std::string part = part_of(file); !part.empty()) base::InnerPath(part, source);
+  }
+}
+
+Dict in_part(Dict files, const std::string& part) {
+  if (part.empty()) return files;
+  for (auto& [name, file] : files) {
+    Dict entry = file.dict();
+    entry.emplace_back("part", part);
+    file = std::move(entry);
+  }
+  return files;
+}
+
+void add_files(Dict& files, const Dict& others) {
+  std::set<std::string> names;  // with a slash at the end, so that what is below one follows it
+  for (const auto& [name, file] : files) names.insert(name + "/");
+  for (const auto& [name, file] : others) {
+    const std::string own = name + "/";
+    const auto next = names.lower_bound(own);
+    const bool is_in_the_way = (next != names.end() && next->starts_with(own)) || has_file_above(names, own);
+    if (!is_in_the_way) files.emplace_back(name, file);
+  }
+}
+
 std::optional<Remote> remote_files(const fs::path& directory) {
   const fs::path path = directory / kRemoteFile;
   std::error_code unreadable;
@@ -184,28 +221,31 @@ void replace_by_remote(const fs::path& directory, const Remote& remote) {
   base::remove_tree(list);
 }
 
-void download_remote(const fs::path& directory, const fs::path& target) {
+void download_files(Storage& storage, const Uri& uri, const Dict& files, const std::string& name,
+                    const fs::path& target, std::chrono::seconds patience) {
+  for (const auto& [file, listed] : files) {
+    const Config expected(listed.dict());
+    base::make_directories((target / file).parent_path());
+    const std::string part = part_of(listed);
+    const std::string whole = part.empty() ? name + "/" + file : name + "/" + part + "/" + file;
+    const Contents contents = with_patience(patience, [&, to = target / file] { return storage.download(whole, to); });
+    if (contents.size != expected.get<std::int64_t>("size") ||
+        (expected.contains("xxh3") && checksum_text(contents) != expected.get<std::string>("xxh3")))
+      throw StorageError(shown(uri / whole) + " has other contents than when it was written");
+  }
+}
+
+void download_remote(const fs::path& directory, const fs::path& target, std::chrono::seconds patience) {
   const auto remote = remote_files(directory);
   if (!remote) throw StorageError(directory.string() + " is not listed as one whose files are in a storage");
   const auto place = place_of(directory);
   if (!place)
     throw StorageError(fmt::format("the files of {} are in a storage, and no {} above it says in which",
                                    directory.string(), kPublishedToFile));
-  const Uri& uri = place->uri;
-  const std::string& name = remote->place_of(place->name);
-  const std::unique_ptr<Storage> storage = open_storage(uri);
-  for (const auto& [file, listed] : remote->files) {
-    const Config expected(listed.dict());
-    base::make_directories((target / file).parent_path());
-    const Contents contents = with_patience(
-        kPatience, [&, whole = name + "/" + file, to = target / file] { return storage->download(whole, to); });
-    if (contents.size != expected.get<std::int64_t>("size") ||
-        (expected.contains("xxh3") && checksum_text(contents) != expected.get<std::string>("xxh3")))
-      throw StorageError(shown(uri / name / file) + " has other contents than when it was written");
-  }
+  download_files(*open_storage(place->uri), place->uri, remote->files, remote->place_of(place->name), target, patience);
 }
 
-void fetch(const fs::path& directory) {
+void fetch(const fs::path& directory, std::chrono::seconds patience) {
   // The first process downloads while the others wait. The locked file is the list, which the download removes.
   base::FileDescriptor list(::open((directory / kRemoteFile).c_str(), O_RDONLY | O_CLOEXEC));
   if (!list) return;
@@ -215,7 +255,7 @@ void fetch(const fs::path& directory) {
   base::remove_tree(whole);
   base::make_directory(whole);
   try {
-    download_remote(directory, whole);
+    download_remote(directory, whole, patience);
     base::sync_tree(whole);  // before the list, by which a loss of power would be noticed, is gone
     exchange(whole, directory);
   } catch (...) {

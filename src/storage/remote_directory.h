@@ -2,6 +2,7 @@
 // disk and downloaded again when needed. Such a directory contains only one file, which lists the missing files.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 
@@ -20,7 +21,9 @@ void write_published_to(const std::filesystem::path& working_directory, const Ur
 // be read.
 std::optional<Uri> published_to(const std::filesystem::path& working_directory);
 
-// The list of a directory's files: {"<path inside it>": {"size": bytes, "xxh3": "16 digits"}}.
+// The list of a directory's files: {"<path inside it>": {"size": bytes, "xxh3": "16 digits"}}. An entry may have
+// "part", the directory below the place in which the file is, where several processes have stored parts of one
+// directory.
 
 struct Remote {
   Dict files = {};
@@ -29,6 +32,12 @@ struct Remote {
   // Returns that path. `directory`: the one below the working directory.
   const std::string& place_of(const std::string& directory) const { return place.empty() ? directory : place; }
 };
+// Throws StorageError, naming `source`, if a path in a list leads out of its directory.
+void check_list(const Dict& files, const std::string& source);
+// Returns a list whose files are in a part; empty: in none.
+Dict in_part(Dict files, const std::string& part);
+// Adds the files of another list whose paths are not in this one, and neither below nor above one of its files.
+void add_files(Dict& files, const Dict& others);
 // Returns the files that a directory lacks; empty if it has its files or does not exist. Throws StorageError.
 std::optional<Remote> remote_files(const std::filesystem::path& directory);
 // Returns the URI at which a directory or file of a working directory is published; empty if it is not. The working
@@ -48,11 +57,17 @@ void replace_list(const std::filesystem::path& directory, const Remote& remote);
 // old one.
 void replace_by_remote(const std::filesystem::path& directory, const Remote& remote);
 
-// Downloads the files into an empty directory and compares their size and checksum with the list. Retries for up to 5
-// minutes per file while the storage does not answer. Throws StorageError.
-void download_remote(const std::filesystem::path& directory, const std::filesystem::path& target);
+// How long a file is tried again while the storage does not answer.
+inline constexpr std::chrono::seconds download_patience{300};
+// Downloads listed files from a directory of a storage into an empty one, and compares their size and checksum with the
+// list. `uri`: the storage's, for messages. Throws StorageError; StorageFault if the storage fails for too long.
+void download_files(Storage& storage, const Uri& uri, const Dict& files, const std::string& name,
+                    const std::filesystem::path& target, std::chrono::seconds patience = download_patience);
+// Does the same with a directory without its files.
+void download_remote(const std::filesystem::path& directory, const std::filesystem::path& target,
+                     std::chrono::seconds patience = download_patience);
 // Does the same in place; does nothing if the directory has its files. Several processes may call it at once.
-void fetch(const std::filesystem::path& directory);
+void fetch(const std::filesystem::path& directory, std::chrono::seconds patience = download_patience);
 
 // Returns true for a directory beside another one, in which this process, or another one that has not ended, is at work
 // in fetch() or replace_by_remote(): whoever removed it would remove files of the other directory. Returns false for

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kSegmentFormat = "1";
+constexpr const char* kSegmentFormatWithPlaces = "2";
 
 // Additional tables of a segment, for a connection whose main database is the segment's file.
 constexpr const char* kCreateSegmentTables =
@@ -210,6 +211,20 @@ void set_manifests(const fs::path& segment, const std::map<std::int64_t, std::st
   database.execute("COMMIT");
 }
 
+void set_places(const fs::path& segment, const Places& places) {
+  if (places.empty()) return;
+  Database database(segment, Database::Access::read_write);
+  database.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN");
+  database.execute("CREATE TABLE places(id INTEGER PRIMARY KEY, place TEXT NOT NULL)");
+  {
+    Statement add(database, "INSERT INTO places SELECT id, ?1 FROM checkpoints WHERE id = ?2");
+    for (const auto& [id, place] : places) add.bind(1, std::string_view(place)).bind(2, id).run();
+    Statement format(database, "UPDATE segment SET value = ? WHERE key = 'format' AND EXISTS(SELECT 1 FROM places)");
+    format.bind(1, std::string_view(kSegmentFormatWithPlaces)).run();
+  }
+  database.execute("COMMIT");
+}
+
 // ---- Reading
 
 namespace {
@@ -234,10 +249,16 @@ class StoreBuilder {
         "INSERT OR REPLACE INTO trials SELECT * FROM segment.trials;"
         "DELETE FROM checkpoints WHERE id IN (SELECT id FROM segment.removed_checkpoints);"
         "INSERT OR REPLACE INTO checkpoints SELECT * FROM segment.checkpoints;"
-        "COMMIT; DETACH segment");
+        "COMMIT");
+    take_places();
+    database_.execute("DETACH segment");
   }
 
-  void finish() { database_.copy_log(); }
+  // Returns the places of the checkpoints.
+  Places finish() {
+    database_.copy_log();
+    return std::move(places_);
+  }
 
  private:
   std::string fact(const char* key) {
@@ -246,10 +267,19 @@ class StoreBuilder {
     return std::string(statement.text(0));
   }
 
+  void take_places() {
+    if (fact("all_checkpoints") == "1") places_.clear();
+    Statement removed(database_, "SELECT id FROM segment.removed_checkpoints");
+    while (removed.step()) places_.erase(removed.integer(0));
+    if (fact("format") != kSegmentFormatWithPlaces) return;
+    Statement places(database_, "SELECT id, place FROM segment.places");
+    while (places.step()) places_[places.integer(0)] = places.text(1);
+  }
+
   void check(const fs::path& segment) {
-    if (const std::string format = fact("format"); format != kSegmentFormat)
-      throw StorageError(
-          fmt::format("{} has format \"{}\"; this program reads format {}", segment.string(), format, kSegmentFormat));
+    if (const std::string format = fact("format"); format != kSegmentFormat && format != kSegmentFormatWithPlaces)
+      throw StorageError(fmt::format("{} has format \"{}\"; this program reads formats {} and {}", segment.string(),
+                                     format, kSegmentFormat, kSegmentFormatWithPlaces));
     const std::int64_t last = read_position(database_, "").sequence;
     if (const std::string after = fact("after"); after != std::to_string(last))
       throw StorageError(
@@ -257,24 +287,27 @@ class StoreBuilder {
   }
 
   Database database_;
+  Places places_ = {};
 };
 
 }  // namespace
 
-void build_store(const fs::path& directory, const std::vector<fs::path>& segments) {
+Places build_store(const fs::path& directory, const std::vector<fs::path>& segments) {
   const fs::path unfinished = directory / ExperimentStore::kUnfinishedName;
   remove_database(unfinished);
+  Places places;
   try {
     {
       StoreBuilder builder(unfinished);
       for (const fs::path& segment : segments) builder.add(segment);
-      builder.finish();
+      places = builder.finish();
     }
     finish_database(unfinished, directory / kStoreFileName);
   } catch (...) {
     remove_database(unfinished);
     throw;
   }
+  return places;
 }
 
 }  // namespace cadre::store

@@ -75,8 +75,14 @@ class SegmentWriter {
 // files.
 void set_manifests(const std::filesystem::path& segment, const std::map<std::int64_t, std::string>& manifests);
 
-// Builds a directory's store from segments, in order. Throws StorageError, naming the segment, if one does not follow
-// the one before; there is no store then.
-void build_store(const std::filesystem::path& directory, const std::vector<std::filesystem::path>& segments);
+// Paths of checkpoints in the storage, by checkpoint id.
+using Places = std::map<std::int64_t, std::string>;
+// Notes in a segment's file where checkpoints are that have a place of their own in the storage; leaves out those of
+// which the segment has no row.
+void set_places(const std::filesystem::path& segment, const Places& places);
+
+// Builds a directory's store from segments, in order. Returns the places of checkpoints that the segments note. Throws
+// StorageError, naming the segment, if one does not follow the one before; there is no store then.
+Places build_store(const std::filesystem::path& directory, const std::vector<std::filesystem::path>& segments);
 
 }  // namespace cadre::store

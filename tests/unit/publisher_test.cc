@@ -98,12 +98,13 @@ class PublisherTest : public testing::Test {
   }
   storage::Uri uri() const { return {.scheme = "file", .location = (directory_ / "published").string()}; }
 
-  void start(std::optional<std::set<std::string>> leftovers = {}) {
+  void start(std::optional<std::set<std::string>> leftovers = {}, bool is_work_place = true) {
     publisher_.emplace(Publisher::Setting{.directory = experiment_,
                                           .uri = uri(),
                                           .storage = storage_,
                                           .lease = take_lease(),
                                           .leftovers = std::move(leftovers),
+                                          .is_work_place = is_work_place,
                                           .interval = std::chrono::milliseconds(1)});
   }
   void add_checkpoint(std::int64_t id, const std::string& directory) {
@@ -231,6 +232,59 @@ TEST_F(PublisherTest, RemovesWhatWorkersHaveWrittenAlsoIfItIsGoneBeforeItIsPubli
     EXPECT_FALSE(fs::exists(experiment_ / checkpoint));
     return;
   }
+}
+
+TEST_F(PublisherTest, ACheckpointWithAPlaceOfItsOwnIsRestoredFromThereAndRemovedThere) {
+  const std::string checkpoint = "trial/checkpoint_000000";
+  const storage::Remote remote{.files = {{"model", Dict{{"size", 7}, {"xxh3", "0"}}}}, .place = "trial/checkpoint_2_5"};
+  storage_->write(remote.place + "/model", "weights");
+  storage::write_published_to(experiment_, uri());
+  storage::make_remote(experiment_ / checkpoint, remote);
+  fs::create_directories(experiment_ / "trial/checkpoint_000001");
+  std::ofstream(experiment_ / "trial/checkpoint_000001/model") << "weights";
+  store_.add(store::CheckpointRow{.id = 0, .directory = checkpoint});
+  store_.add(store::CheckpointRow{.id = 1, .directory = "trial/checkpoint_000001"});
+  store_.commit();
+  start(std::set<std::string>(), false);
+  for (int i = 0; i < 20; ++i) {  // until segments have become one
+    store_.add(store::ResultRow{.trial = 0, .step = i, .metrics = "{}"});
+    store_.commit();
+    ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  }
+  const fs::path elsewhere = directory_ / "elsewhere";
+  const WorkingDirectory working = working_directory(uri(), {.local_path = elsewhere});
+  EXPECT_EQ(storage::remote_files(working.path / checkpoint)->place, remote.place);
+  EXPECT_EQ(storage::remote_files(working.path / checkpoint)->files, remote.files);
+  EXPECT_EQ(storage::remote_files(working.path / "trial/checkpoint_000001")->place, "");
+
+  store_.remove_checkpoint(0);
+  store_.commit();
+  EXPECT_TRUE(publisher_->takes_over_removal(checkpoint));
+  EXPECT_TRUE(eventually([&] { return !is_there(remote.place + "/model"); }));
+  EXPECT_TRUE(eventually([&] { return publisher_->removals().empty(); }));
+  EXPECT_FALSE(fs::exists(experiment_ / checkpoint));
+}
+
+TEST_F(PublisherTest, RemovesWhatWasNotCommittedWhereItWasStored) {
+  const std::string reported = "trial/.reporting_2_5";
+  storage::write_published_to(experiment_, uri());
+  start(std::set<std::string>(), false);
+  storage_->write("trial/checkpoint_2_5/model", "weights");
+  storage::make_remote(experiment_ / reported,
+                       {.files = {{"model", Dict{{"size", 7}}}}, .place = "trial/checkpoint_2_5"});
+  EXPECT_TRUE(publisher_->takes_over_removal(reported)) << "the controller cannot remove it there";
+  EXPECT_TRUE(eventually([&] { return !is_there("trial/checkpoint_2_5/model"); }));
+  EXPECT_TRUE(eventually([&] { return publisher_->removals().empty(); }));
+  EXPECT_FALSE(fs::exists(experiment_ / reported));
+
+  add_checkpoint(0, "trial/checkpoint_000000");
+  storage_->write("trial/checkpoint_3_0/model", "of a worker that was killed before it could report this");
+  const std::string successor = "trial/" + checkpoint_place("checkpoint_3_0", 2) + "/model";
+  storage_->write(successor, "weights");
+  EXPECT_EQ(publisher_->finish(60s, [] { return false; }), "");
+  EXPECT_FALSE(is_there("trial/checkpoint_3_0/model"));
+  EXPECT_TRUE(is_there("trial/checkpoint_000000/model"));
+  EXPECT_TRUE(is_there(successor));
 }
 
 TEST_F(PublisherTest, KeepsWhatItsPredecessorListsUntilItHasPublished) {

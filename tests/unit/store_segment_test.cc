@@ -6,6 +6,7 @@
 #include "cadre/error.h"
 #include "store/experiment_reader.h"
 #include "store/experiment_store.h"
+#include "store/sqlite.h"
 #include "support/store_content.h"
 #include "support/temporary_directory.h"
 
@@ -149,6 +150,37 @@ TEST_F(SegmentTest, SaysWhichFilesAreSafe) {
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_TRUE(rows[0].synced);
   EXPECT_EQ(rows[0].manifest, "{\"f\": {}}");
+}
+
+TEST_F(SegmentTest, NotesPlacesOfCheckpointsUntilTheyAreRemoved) {
+  change(1);
+  change(2);
+  add_segment();
+  set_places(segments_[0], {{1, "one"}, {2, "two"}, {77, "of another one"}});
+  change(3);
+  add_segment();
+  const TemporaryDirectory two;
+  EXPECT_EQ(build_store(two.path(), segments_), (Places{{2, "two"}}));
+  change(4);
+  ASSERT_TRUE(write({{}, 0, 3, true, false}, "all"));
+  set_places(directory_ / "all", {{3, "three"}});
+  expect_same({directory_ / "all"});
+  const TemporaryDirectory all;
+  EXPECT_EQ(build_store(all.path(), {directory_ / "all"}), (Places{{3, "three"}}));
+}
+
+TEST_F(SegmentTest, HasTheFormatOfBeforeWhereNoCheckpointHasAPlace) {
+  change(1);
+  add_segment();
+  set_places(segments_[0], {});
+  const auto format = [&] {
+    Database segment(segments_[0], Database::Access::immutable);
+    Statement statement(segment, "SELECT value FROM segment WHERE key = 'format'");
+    return statement.step() ? std::string(statement.text(0)) : "";
+  };
+  EXPECT_EQ(format(), "1");
+  set_places(segments_[0], {{1, "one"}});
+  EXPECT_EQ(format(), "2");
 }
 
 TEST_F(SegmentTest, AStoreKnowsWhetherItHasPassedAPosition) {
