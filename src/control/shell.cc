@@ -7,11 +7,15 @@
 #include <cstring>
 #include <iterator>
 
+#include "storage/remote_directory.h"
+#include "storage/retry.h"
+
 namespace cadre::control {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr auto kPauseOnFullDisk = std::chrono::seconds(1);
+constexpr auto kPatienceAtBeginning = std::chrono::seconds(10);  // for a storage that does not answer
 
 std::string capitalized(std::string text) {
   text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
@@ -35,11 +39,39 @@ Shell::Shell(Setting setting, store::ExperimentStore& store, engine::Engine& eng
                    .say = [this](const std::string& text) { say(text); }}) {}
 
 void Shell::prepare_work_place() {
-  if (engine_.carries_files())
+  if (engine_.carries_files()) {
     say(fmt::format("Files go over the connections of the nodes' agents: {}", engine_.blind_nodes()));
+    let_nodes_store();
+  }
   if (!work_place_.is_shared()) return;
   publishing_.find_leftovers(true);
   patiently([&] { work_place_.prepare(store_); });
+}
+
+// Without the storage files go over connections.
+void Shell::let_nodes_store() {
+  std::map<std::string, std::string> without;
+  std::string where;
+  try {
+    storage::with_patience(kPatienceAtBeginning, [&] {
+      std::optional<engine::RunStorage> storage = work_place_.storage_for_nodes();
+      if (!storage) return;
+      publishing_.find_leftovers(false);
+      where = shown(storage->uri);
+      without = engine_.use_storage(*std::move(storage));
+    });
+  } catch (const storage::StorageFault& fault) {
+    return warn(fmt::format("nodes do not store checkpoints themselves, because the storage cannot be listed: {}",
+                            fault.what()));
+  }
+  if (where.empty()) return;
+  std::string reasons;
+  for (const auto& [node, reason] : without) reasons += fmt::format("; {} does not reach it: {}", node, reason);
+  const bool is_reached_by_any = std::ranges::any_of(
+      engine_.nodes(), [this](const engine::Node& node) { return engine_.reaches_storage(node.id); });
+  say(is_reached_by_any
+          ? fmt::format("Nodes store checkpoints at {} themselves, and load them from there{}", where, reasons)
+          : fmt::format("No node stores checkpoints at {} itself{}", where, reasons));
 }
 
 void Shell::continue_from(const Recovered& recovered) {
@@ -109,6 +141,12 @@ std::vector<checkpoint::CheckpointId> Shell::take_sealed() {
     sealed_[id] = std::move(files);
   }
   return checkpoints;
+}
+
+void Shell::discard(fs::path directory) {
+  std::error_code unusable;
+  const bool is_stored = fs::exists(path_of(directory / storage::kRemoteFile), unusable);
+  if (!is_stored || !publishing_.takes_over_removal(directory)) file_worker_.remove(std::move(directory));
 }
 
 void Shell::delete_after_sync(checkpoint::CheckpointId id, fs::path directory) {

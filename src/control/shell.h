@@ -91,6 +91,8 @@ class Shell {
   bool takes_interrupt();
   // Returns the checkpoints that were sealed since the last call.
   std::vector<checkpoint::CheckpointId> take_sealed();
+  // Deletes a directory that is no checkpoint, and what a node has stored of it.
+  void discard(std::filesystem::path directory);
   // Deletes a directory after the next sync; `id`: the checkpoint's, 0 if it is none.
   void delete_after_sync(checkpoint::CheckpointId id, std::filesystem::path directory);
   // Syncs the store; then deletes what waits for that.
@@ -114,6 +116,7 @@ class Shell {
   std::int64_t last_event_ = 0;
 
  private:
+  void let_nodes_store();
   void act_patiently(const std::function<void()>& act) const;
 
   // Directories to delete once the transaction that removes them from the store is synced.

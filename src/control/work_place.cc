@@ -44,6 +44,7 @@ WorkPlace::WorkPlace(fs::path directory, const std::optional<publish::Publicatio
     : directory_(std::move(directory)), engine_(engine) {
   if (publication) {
     published_ = publication->directory();
+    uri_ = publication->uri;
     storage_ = publication->storage;
     generation_ = publication->lease->generation();
   }
@@ -65,15 +66,25 @@ fs::path WorkPlace::path_of(const fs::path& inner, engine::NodeId node) const { 
 std::vector<std::string> WorkPlace::needs(const std::string& checkpoint) const {
   std::vector<std::string> needs;
   if (!engine_.carries_files()) return needs;
-  if (!checkpoint.empty()) {
-    storage::fetch(directory_ / checkpoint);
-    needs.push_back(checkpoint);
-  }
+  if (!checkpoint.empty()) needs.push_back(checkpoint);
   if (!holds_directory(directory_ / store::kObjectsDirectory)) return needs;
   for (const std::string& id : base::list_directory(directory_ / store::kObjectsDirectory)) {
     if (store::size_of_object(id)) needs.push_back(std::string(store::kObjectsDirectory) + "/" + id);
   }
   return needs;
+}
+
+std::optional<engine::RunStorage> WorkPlace::storage_for_nodes() const {
+  if (storage_ == nullptr || !published_.empty()) return std::nullopt;
+  return engine::RunStorage{.uri = uri_,
+                            .file = publish::kLeaseFile,
+                            .contents = storage_->read(publish::kLeaseFile).value_or(""),
+                            .place_of = [generation = generation_](const std::string& reported) {
+                              const fs::path path = reported;
+                              const auto [name, part] = checkpoint::stored_name(path.filename().string());
+                              return engine::RunStorage::Place{
+                                  publish::checkpoint_place((path.parent_path() / name).string(), generation), part};
+                            }};
 }
 
 // ---- Before workers start

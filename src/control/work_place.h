@@ -8,6 +8,9 @@
 // name under which it is published (publish/manifest.h); the run's directory gets the list of its files instead of them
 // (storage/remote_directory.h). So whatever reads checkpoints, publishes them or continues elsewhere finds one that is
 // published already. A run may have been begun with another work place: reports are looked for in both.
+//
+// Nodes that see neither, and reach the object storage where the run is published, store checkpoints there, under names
+// of their own: an object storage cannot rename. The run's directory has the lists of their files, too.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +41,11 @@ class WorkPlace {
   // Returns that directory as workers on a node have it.
   std::filesystem::path root(engine::NodeId node) const;
   // Returns what a worker reads in the run's directory, to be brought to it if that is carried: a checkpoint and all
-  // objects. Blocks while it downloads what is in an object storage only. Throws StorageError. `checkpoint`: empty for
-  // none.
+  // objects. Throws StorageError. `checkpoint`: empty for none.
   std::vector<std::string> needs(const std::string& checkpoint) const;
+  // Returns the object storage where the run is published, for nodes; empty if it is published in none. Throws
+  // StorageFault.
+  std::optional<engine::RunStorage> storage_for_nodes() const;
   // Returns a path as workers on a node have it.
   std::filesystem::path path_of(const std::filesystem::path& inner, engine::NodeId node = 0) const;
   // Returns the shared place, if it is one; empty: it is not.
@@ -86,6 +91,7 @@ class WorkPlace {
   std::filesystem::path directory_;
   const engine::Engine& engine_;
   std::filesystem::path published_ = {};
+  storage::Uri uri_ = {};  // if it is published
   std::shared_ptr<storage::Storage> storage_ = {};
   std::int64_t generation_ = 1;
   bool is_shared_ = false;

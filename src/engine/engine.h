@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -14,6 +16,7 @@
 #include "cadre/resources.h"
 #include "channel/message.h"
 #include "resources/node.h"
+#include "storage/uri.h"
 
 namespace cadre::engine {
 
@@ -98,6 +101,22 @@ struct Demand {
   bool operator==(const Demand&) const = default;
 };
 
+// The storage where a run is published, for nodes that do not see the run's directory.
+struct RunStorage {
+  storage::Uri uri = {};
+  // The name of a file there that only this run's controller has written, and what it holds: a node that finds it
+  // reaches the same storage.
+  std::string file = {};
+  std::string contents = {};
+  // Returns the place there for a directory that a worker reports, by its path below the run's. No two reports have
+  // one; parts of one checkpoint may have the same, and differ in their part.
+  struct Place {
+    std::string directory = {};
+    std::string part = {};  // the directory in it that the files are in; empty: that one itself
+  };
+  std::function<Place(const std::string& reported)> place_of = {};
+};
+
 class Engine {
  public:
   using Clock = std::chrono::steady_clock;
@@ -118,11 +137,21 @@ class Engine {
   // files.
   virtual std::string blind_nodes() const { return {}; }
   // If carries_files(), copies a directory that workers have made, by its path below their node's, to a path in the
-  // run's directory, which must be free. Fetched follows, also if workers or the node end meanwhile.
+  // run's directory, which must be free. Fetched follows, also if workers or the node end meanwhile. Of what its node
+  // has stored (use_storage()) the list comes.
   virtual void fetch(NodeId /*node*/, const std::string& /*from*/, const std::string& /*to*/) {}
   // If carries_files(), names what was fetched `name` on its node: it has all files of that directory of the run's, so
   // bring() need not send them, and its node keeps them until it is given the next one. Empty: removes it there.
   virtual void keep_fetched(NodeId /*node*/, const std::string& /*from*/, const std::string& /*name*/) {}
+
+  // If carries_files(), lets nodes use a storage in place of their connections, if they reach it: they store there what
+  // their workers report, and load from there what is there only. Of what was stored, the run's directory then has the
+  // list (storage/remote_directory.h) when a Report comes. Each node tries it once: call this before the first worker
+  // starts; it returns when the present nodes have tried, after 20 s at the latest. Those that join later have done so
+  // when they are announced. Returns the reasons of nodes that do not reach it, by name.
+  virtual std::map<std::string, std::string> use_storage(RunStorage /*storage*/) { return {}; }
+  // Returns true if a node uses it now.
+  virtual bool reaches_storage(NodeId /*node*/) const { return false; }
 
   // Returns true if there are more nodes while something waits for them: then set_demand() is to be called.
   virtual bool follows_demand() const { return false; }
@@ -132,8 +161,8 @@ class Engine {
   // Starts a worker on a node. A failure to start is reported as an Exited event, also if the node has left.
   virtual void start(WorkerId worker, const WorkerSpec& spec) = 0;
   // If carries_files(), has a worker find directories and files of the run's directory, by their paths in it, below its
-  // node's when it is told something after this call. Otherwise they are there. One that cannot be brought ends it; if
-  // a Reply was what it was to be told, that has the error instead.
+  // node's when it is told something after this call; of what is in a storage only, too. Otherwise they are there. One
+  // that cannot be brought ends it; if a Reply was what it was to be told, that has the error instead.
   virtual void bring(WorkerId /*worker*/, const std::vector<std::string>& /*files*/) {}
   // Replies to the worker's last Report. Does nothing if the worker is gone.
   virtual void answer(WorkerId worker, const channel::Answer& answer) = 0;

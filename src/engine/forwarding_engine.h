@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,10 @@ class ForwardingEngine : public Engine {
   void keep_fetched(NodeId node, const std::string& from, const std::string& name) override {
     inner_.keep_fetched(node, from, name);
   }
+  std::map<std::string, std::string> use_storage(RunStorage storage) override {
+    return inner_.use_storage(std::move(storage));
+  }
+  bool reaches_storage(NodeId node) const override { return inner_.reaches_storage(node); }
   bool follows_demand() const override { return inner_.follows_demand(); }
   void set_demand(std::vector<Demand> demand) override { inner_.set_demand(std::move(demand)); }
   void start(WorkerId worker, const WorkerSpec& spec) override { inner_.start(worker, spec); }

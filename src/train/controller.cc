@@ -54,6 +54,16 @@ void merge_into(const fs::path& directory, const fs::path& other) {
   base::remove_tree(other);
 }
 
+// Does the same with parts of which both are here, or both in a storage only.
+void merge_part(const fs::path& directory, const fs::path& other) {
+  auto merged = storage::remote_files(directory);
+  const auto part = storage::remote_files(other);
+  if (!merged || !part) return merge_into(directory, other);
+  storage::add_files(merged->files, part->files);
+  storage::replace_list(directory, *merged);
+  base::remove_tree(other);
+}
+
 }  // namespace
 
 Controller::Controller(const Description& description, fs::path directory, Run& run, store::ExperimentStore& store,
@@ -164,7 +174,8 @@ void Controller::ask(channel::Caller caller, const Value& content) {
   const bool is_there = std::ranges::any_of(
       registry.all(), [&](checkpoint::CheckpointId id) { return registry.get(id).directory == question.lacks; });
   if (!is_there) throw NotFound(fmt::format("the run keeps no checkpoint {} any more", question.lacks));
-  node_files_.bring(caller, question.lacks);
+  engine_.bring(caller.worker, {question.lacks});
+  engine_.reply(caller.worker, channel::Reply{.call = caller.call});
 }
 
 // Returns the node below whose own directory a rank of the present group makes its checkpoints; empty: it makes them
@@ -232,7 +243,7 @@ std::optional<std::string> Controller::fault_of_group(const GroupCheckpoint& che
 void Controller::handle(channel::Report report, Rank rank, std::int64_t attempt, std::vector<Event>& events) {
   const engine::WorkerId worker = worker_id(rank, attempt);
   if (!run_.is_present(attempt)) {  // its group is being stopped
-    if (checkpoint::is_reporting_name(report.checkpoint)) file_worker_.remove(report.checkpoint);
+    if (checkpoint::is_reporting_name(report.checkpoint)) discard(report.checkpoint);
     return engine_.answer(worker, {.verdict = channel::Verdict::stop});
   }
   try {
@@ -285,7 +296,7 @@ void Controller::handle(const channel::Notice& notice, Rank rank, std::int64_t a
 }
 
 void Controller::add_upload_events(std::vector<Event>& events) {
-  node_files_.look();
+  for (Event& event : node_files_.look()) events.push_back(std::move(event));
   for (checkpoint::Uploader::Outcome& outcome : uploader_.take_outcomes()) {
     if (outcome.error.empty()) {
       events.emplace_back(CheckpointUploaded{outcome.number});
@@ -327,9 +338,9 @@ void Controller::commit(const CommitCheckpoint& checkpoint) {
   } else {
     if (fs::is_directory(first, unreadable)) {  // otherwise this was done already
       for (const std::string& other : checkpoint.from | std::views::drop(1))
-        merge_into(first, work_place().reported(other));
+        merge_part(first, work_place().reported(other));
       if (!checkpoint::is_name_of_checkpoint(checkpoint.directory)) metadata.directory = checkpoint.directory;
-      checkpoint::write_metadata(first, metadata);
+      if (!storage::remote_files(first)) checkpoint::write_metadata(first, metadata);
     }
     work_place().commit(checkpoint.from.front(), checkpoint.directory);
   }
@@ -416,7 +427,7 @@ void Controller::look_at_publication() {
 // Removes directories left by dead ranks. Syncs the store first, because directories to be deleted wait for that.
 void Controller::remove_leftovers() {
   sync();
-  for (std::string& left : leftovers(run_, work_place())) file_worker_.remove(std::move(left));
+  for (std::string& left : leftovers(run_, work_place())) discard(std::move(left));
 }
 
 // Returns the checkpoint from which the parent lets the run begin; empty: there is none. Only what is in the run's

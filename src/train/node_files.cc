@@ -35,7 +35,48 @@ std::optional<Event> NodeFiles::arrived(const engine::Fetched& fetched) {
   here_.insert(std::move(part));
   const auto is_of_it = [&](const auto& entry) { return entry.second.number == number; };
   if (std::ranges::any_of(coming_, is_of_it)) return std::nullopt;
-  return CheckpointUploaded{number};
+  std::vector<std::filesystem::path> stored = stored_parts(number);
+  const auto parts = std::ranges::count_if(here_, is_of_it);
+  if (stored.empty() || std::ssize(stored) == parts) return CheckpointUploaded{number};
+  // Some nodes reach the storage, and others do not: what is merged is here.
+  downloads_[number] = std::async(std::launch::async, [this, stored = std::move(stored)] {
+    std::string fault;
+    try {
+      for (const std::filesystem::path& part : stored) storage::fetch(part);
+    } catch (const Error& error) {
+      fault = error.what();
+    }
+    engine_.wake();
+    return fault;
+  });
+  return std::nullopt;
+}
+
+// Returns the parts of a checkpoint whose lists are here, and not their files.
+std::vector<std::filesystem::path> NodeFiles::stored_parts(CheckpointNumber number) const {
+  std::vector<std::filesystem::path> stored;
+  for (const auto& [place, part] : here_) {
+    if (part.number == number && storage::remote_files(directory_ / part.copy))
+      stored.push_back(directory_ / part.copy);
+  }
+  return stored;
+}
+
+std::vector<Event> NodeFiles::look() {
+  std::vector<Event> events;
+  for (auto one = downloads_.begin(); one != downloads_.end();) {
+    if (one->second.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+      ++one;
+      continue;
+    }
+    auto [number, download] = std::pair(one->first, std::move(one->second));
+    one = downloads_.erase(one);
+    const std::string fault = download.get();
+    if (!fault.empty()) forget(number);
+    fault.empty() ? events.emplace_back(CheckpointUploaded{number})
+                  : events.emplace_back(UploadFailed{number, fault, base::TryAgain::never});
+  }
+  return events;
 }
 
 void NodeFiles::forget(CheckpointNumber number) {
@@ -55,34 +96,6 @@ void NodeFiles::committed(const CommitCheckpoint& commit) {
     const auto& [node, from] = part->first;
     engine_.keep_fetched(node, from, is_whole ? commit.directory : "");
     here_.erase(part);
-  }
-}
-
-void NodeFiles::bring(channel::Caller caller, const std::string& checkpoint) {
-  wanted_.push_back({caller, checkpoint});
-  look();
-}
-
-void NodeFiles::look() {
-  while (!wanted_.empty()) {
-    const auto [caller, checkpoint] = wanted_.front();
-    if (!download_.valid()) {
-      download_ = std::async(std::launch::async, [this, path = directory_ / checkpoint] {
-        std::string fault;
-        try {
-          storage::fetch(path);
-        } catch (const Error& error) {
-          fault = error.what();
-        }
-        engine_.wake();
-        return fault;
-      });
-    }
-    if (download_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
-    wanted_.pop_front();
-    const std::string fault = download_.get();
-    if (fault.empty()) engine_.bring(caller.worker, {checkpoint});
-    engine_.reply(caller.worker, channel::Reply{.error = fault, .call = caller.call});
   }
 }
 

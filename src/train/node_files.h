@@ -1,16 +1,15 @@
-// Carries files between a run's directory and those of nodes that do not see it (engine::Engine::carries_files): has
-// parts of checkpoints come from where ranks made them, and committed checkpoints go to nodes whose ranks read them.
+// Has parts of checkpoints come from where ranks made them, in directories of nodes that do not see the run's
+// (engine::Engine::carries_files).
 #pragma once
 
-#include <deque>
 #include <filesystem>
 #include <future>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "channel/message.h"
 #include "engine/engine.h"
 #include "train/events.h"
 
@@ -18,7 +17,7 @@ namespace cadre::train {
 
 class NodeFiles {
  public:
-  // `directory`: the run's. Waits in the end for a download that has begun.
+  // `directory`: the run's. Waits in the end for downloads that have begun.
   NodeFiles(std::filesystem::path directory, engine::Engine& engine)
       : directory_(std::move(directory)), engine_(engine) {}
 
@@ -29,10 +28,8 @@ class NodeFiles {
   // Has nodes keep what they have of a checkpoint that is committed, if it is all of it.
   void committed(const CommitCheckpoint& commit);
 
-  // Replies to a rank when its node has a checkpoint, which is downloaded first if it is in an object storage only.
-  void bring(channel::Caller caller, const std::string& checkpoint);
-  // Goes on with that; called after the engine was woken.
-  void look();
+  // Returns what has become of checkpoints meanwhile; call after the engine was woken.
+  std::vector<Event> look();
 
  private:
   using OnNode = std::pair<engine::NodeId, std::string>;
@@ -41,19 +38,15 @@ class NodeFiles {
     std::string copy = {};  // its name in the run's directory
   };
 
-  struct Wanted {
-    channel::Caller caller = {};
-    std::string checkpoint = {};
-  };
-
+  std::vector<std::filesystem::path> stored_parts(CheckpointNumber number) const;
   void forget(CheckpointNumber number);
 
   std::filesystem::path directory_;
   engine::Engine& engine_;
   std::map<OnNode, Part> coming_ = {};
   std::map<OnNode, Part> here_ = {};  // and not committed
-  std::deque<Wanted> wanted_ = {};
-  std::future<std::string> download_ = {};  // of the first of them; its value: why it has failed, or nothing
+  // Of parts that are in a storage only, where others are here; the value: why it has failed, or nothing.
+  std::map<CheckpointNumber, std::future<std::string>> downloads_ = {};
 };
 
 }  // namespace cadre::train

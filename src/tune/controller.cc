@@ -249,7 +249,7 @@ void Controller::write_urgent_files() {
 void Controller::perform(const Action& action) {
   console_.show(action);
   std::visit(base::Overload{[&](const Launch& what) { launch(what); }, [&](const TakeOver& what) { take_over(what); },
-                            [&](const DiscardDirectory& discard) { file_worker_.remove(discard.directory); },
+                            [&](const DiscardDirectory& what) { discard(what.directory); },
                             [&](const AskSearcher& ask) { searcher_.suggest(experiment_.searcher(), ask.trial); },
                             [&](const KillWorker& kill) { engine_.kill(worker_id(kill.trial, kill.attempt)); },
                             [](const auto&) {}},
@@ -379,7 +379,7 @@ void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
   if (!fs::is_directory(directory)) return;
   const std::string prefix = checkpoint::reporting_prefix(ended.attempt);
   for (const std::string& name : base::list_directory(directory)) {
-    if (name.starts_with(prefix)) file_worker_.remove(trial / name);
+    if (name.starts_with(prefix)) discard(trial / name);
   }
 }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """S3 on the loopback for tests: moto's server behind a proxy that injects faults.
 
-    object_server.py
+    object_server.py [address]
 
-Prints the proxy's port, then reads commands from its standard input, one per line, and answers each with a line. Ends
+Listens at 127.0.0.1, or at the address. Prints the proxy's port, then reads commands from its standard input, one per line, and answers each with a line. Ends
 when its standard input ends.
 
     bucket <name>            makes a bucket
@@ -12,16 +12,21 @@ when its standard input ends.
     unconditional            ignores conditions of writes, as some servers do
     well                     ends all faults
     requests                 answers with the number of requests so far
+    objects                  answers with the sizes of all objects, by "bucket/name", as JSON
+    bytes                    answers with how many bytes were written and read of each object, [[written], [read]] by
+                             "bucket/name", a number for each request, as JSON
 
 Faults: 500, 503 (SlowDown), cut (the request is carried out, its answer is cut), refuse (the connection is closed at
 once), hang (no answer), expired (the credentials have expired), denied.
 """
 
+import json
 import logging
 import random
 import sys
 import threading
 import time
+import urllib.parse
 
 import boto3
 from botocore.auth import S3SigV4Auth
@@ -44,6 +49,7 @@ class Faults:
     def __init__(self):
         self.lock = threading.Lock()
         self.requests = 0
+        self.bytes = {}
         self.well()
 
     def well(self):
@@ -59,8 +65,16 @@ class Faults:
             self.count -= self.count > 0
             return self.fault
 
+    def note(self, method, path, size):
+        if method in ("PUT", "GET"):
+            name = urllib.parse.unquote(path.partition("?")[0]).lstrip("/")
+            with self.lock:
+                self.bytes.setdefault(name, [[], []])[method == "GET"].append(size)
+
     def command(self, words):
         with self.lock:
+            if words[0] == "bytes":
+                return json.dumps(self.bytes)
             if words[0] == "fail":
                 self.well()
                 self.fault, self.count = words[1], int(words[2])
@@ -128,6 +142,8 @@ class S3(proxy.Proxy):
                 response, content = self.forward(body)
         else:
             response, content = self.forward(body)
+        if response.status < 300:
+            FAULTS.note(self.command, self.path, len(body if self.command == "PUT" else content))
         if fault == "cut" and (self.command == "HEAD" or not content):
             return self.cut_off()
         length = response.getheader("Content-Length") if self.command == "HEAD" else None
@@ -142,12 +158,20 @@ class S3(proxy.Proxy):
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = serve
 
 
+def sizes(client):
+    found = {}
+    for bucket in client.list_buckets()["Buckets"]:
+        for page in client.get_paginator("list_objects_v2").paginate(Bucket=bucket["Name"]):
+            found |= {f"{bucket['Name']}/{one['Key']}": one["Size"] for one in page.get("Contents", [])}
+    return json.dumps(found)
+
+
 def main():
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     moto.start()
     host, S3.port = moto.get_host_and_port()
-    port = proxy.start(S3)
+    port = proxy.start(S3, *sys.argv[1:])
     client = boto3.client("s3", endpoint_url=f"http://{host}:{S3.port}", region_name="us-east-1",
                           aws_access_key_id="test", aws_secret_access_key="test")
     print(port, flush=True)
@@ -155,7 +179,7 @@ def main():
         words = line.split()
         if words[0] == "bucket":
             client.create_bucket(Bucket=words[1])
-        print(FAULTS.command(words), flush=True)
+        print(sizes(client) if words[0] == "objects" else FAULTS.command(words), flush=True)
     moto.stop()
 
 

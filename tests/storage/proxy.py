@@ -57,8 +57,8 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     request_queue_size = 128
 
 
-def start(handler):
+def start(handler, address="127.0.0.1"):
     """Starts the proxy and returns its port."""
-    server = Server(("127.0.0.1", 0), handler)
+    server = Server((address, 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server.server_address[1]

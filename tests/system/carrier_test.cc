@@ -26,6 +26,8 @@
 #include "engine/cluster/processes.h"
 #include "engine_conformance.h"
 #include "local_subject.h"
+#include "storage/remote_directory.h"
+#include "storage/storage.h"
 #include "worker/cluster.h"
 
 namespace cadre::system_tests {
@@ -65,6 +67,8 @@ ino_t number_of(const fs::path& file) {
         std::cout << "early" << std::endl;
       if (const auto needed = config.get<std::string>("needed"); !needed.empty() && !fs::exists(needed))
         throw Error("what it needs is not there");
+      if (const auto needed = config.get<std::string>("needed"); fs::exists(fs::path(needed) / storage::kRemoteFile))
+        throw Error("what it needs is there without its files");
       for (std::int64_t i = 0; i < config.get<std::int64_t>("reports"); ++i) {
         const std::string name = fmt::format(".reporting_1_{}", i);
         fs::create_directories(directory / name / "deep");
@@ -394,6 +398,154 @@ TEST_F(CarrierTest, ABrokenConnectionCostsNothing) {
   commit(worker, 0);
   ASSERT_TRUE(heard.until_all_exited(std::nullopt));
   EXPECT_EQ(heard.exit(worker), engine::conformance::exited_with_0);
+}
+
+// ---- Nodes that reach the storage where the run is published
+
+class StoringCarrierTest : public CarrierTest {
+ protected:
+  StoringCarrierTest() {
+    std::ofstream(published / "lease.json") << "of this run";
+    storage::write_published_to(run, uri);
+  }
+
+  std::map<std::string, std::string> use_storage(const std::string& contents = "of this run") {
+    return engine->use_storage(
+        {.uri = uri, .file = "lease.json", .contents = contents, .place_of = [](const auto& name) {
+           const fs::path path = name;
+           return engine::RunStorage::Place{(path.parent_path() / ("stored" + path.filename().string())).string(),
+                                            name.starts_with("copy") ? "7" : ""};
+         }});
+  }
+  fs::path reported(WorkerId worker, std::size_t report) const {
+    return run / trial(worker) / fmt::format(".reporting_1_{}", report);
+  }
+
+  const fs::path published = directories.make_directory();
+  const storage::Uri uri{.scheme = "file", .location = published.string()};
+};
+
+TEST_F(StoringCarrierTest, AReportComesWithTheListOfWhatItsNodeHasStored) {
+  EXPECT_THAT(use_storage(), IsEmpty());
+  EXPECT_TRUE(engine->reaches_storage(engine->nodes().front().id));
+  const WorkerId worker = start(0, 2, 3'000'000);
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(heard_from(worker, i + 1));
+    EXPECT_THAT(names_in(reported(worker, i)), ElementsAre(storage::kRemoteFile));
+    const auto remote = storage::remote_files(reported(worker, i));
+    EXPECT_EQ(remote->place, fmt::format("{}/stored.reporting_1_{}", trial(worker), i));
+    EXPECT_EQ(Config(remote->files).get<std::int64_t>("deep/model/size"), 3'000'000);
+    EXPECT_EQ(content_of(published / remote->place / "deep" / "model").size(), 3'000'000U);
+    commit(worker, i);  // it finds its own there, without a download
+  }
+  ASSERT_TRUE(heard.until_all_exited(std::nullopt));
+  EXPECT_EQ(heard.exit(worker), engine::conformance::exited_with_0) << heard[worker].failed.size();
+  EXPECT_THAT(names_in(published), ElementsAre("lease.json", trial(worker))) << "nothing is left of its trial";
+}
+
+TEST_F(StoringCarrierTest, WhatIsFetchedIsStoredAndAnotherNodeLoadsItsPart) {
+  use_storage();
+  const engine::NodeId node = engine->nodes().front().id;
+  fs::create_directories(root(0) / "made" / "deep");
+  std::ofstream(root(0) / "made" / "deep" / "model") << std::string(1000, 'm');
+  engine->fetch(node, "made", "copy_1");
+  ASSERT_TRUE(heard.until([&] { return heard.fetched.size() == 1; }));
+  EXPECT_EQ(heard.fetched[0].fault, "");
+  EXPECT_THAT(names_in(run / "copy_1"), ElementsAre(storage::kRemoteFile));
+  EXPECT_EQ(content_of(published / "storedcopy_1" / "7" / "deep" / "model").size(), 1000U);
+  const WorkerId worker = start(1, 1, 10, {"copy_1"});
+  ASSERT_TRUE(heard_from(worker, 1));
+  EXPECT_EQ(content_of(root(1) / "copy_1" / "deep" / "model").size(), 1000U);
+  engine->fetch(node, "made", "copy_2");
+  engine->fetch(node, "missing", "copy_3");
+  ::kill(static_cast<pid_t>(engine->of_nodes().agent_process(node)), SIGKILL);
+  ASSERT_TRUE(heard.until([&] { return heard.fetched.size() == 3; })) << "also if the node ends meanwhile";
+}
+
+TEST_F(StoringCarrierTest, ANodeLoadsOnceWhatIsInTheStorageOnly) {
+  use_storage();
+  const WorkerId worker = start(0, 1, 1000);
+  ASSERT_TRUE(heard_from(worker, 1));
+  commit(worker, 0, channel::Verdict::stop);
+  ASSERT_TRUE(heard.until_all_exited());
+  const std::string committed = trial(worker) + "/checkpoint_0";
+  const auto remote = storage::remote_files(run / committed);
+  ASSERT_TRUE(remote);
+  const WorkerId one = start(1, 0, 0, {committed});
+  const WorkerId other = start(1, 1, 1000, {committed});  // waits, so its node keeps what it needs
+  ASSERT_TRUE(heard_from(other, 1));
+  ASSERT_TRUE(heard.until([&] { return !heard[one].exits.empty(); }, std::nullopt));
+  EXPECT_EQ(heard.exit(one), engine::conformance::exited_with_0);
+  EXPECT_EQ(content_of(root(1) / committed / "deep" / "model"), std::string(1000, 'm'));
+  fs::remove_all(published / remote->place);
+  const WorkerId third = start(1, 0, 0, {committed});
+  ASSERT_TRUE(heard.until([&] { return !heard[third].exits.empty(); }, std::nullopt));
+  EXPECT_EQ(heard.exit(third), engine::conformance::exited_with_0);
+  EXPECT_TRUE(storage::remote_files(run / committed)) << "it has not come to the run's directory";
+}
+
+TEST_F(StoringCarrierTest, AReportIsLostWithTheNodeThatStoresIt) {
+  use_storage();
+  const WorkerId worker = start(0, 1, 200'000'000);
+  const WorkerId other = start(1, 3, 10);
+  const auto agent = static_cast<pid_t>(engine->of_nodes().agent_process(engine->nodes().at(0).id));
+  ASSERT_TRUE(heard.until([&] { return fs::exists(published / trial(worker)); }));
+  ::kill(agent, SIGKILL);
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard.exit(worker).kind, Exit::Kind::node_lost);
+  EXPECT_THAT(heard[worker].reports, IsEmpty());
+  EXPECT_EQ(heard[other].reports.size(), 3U);
+  EXPECT_EQ(heard.exit(other), engine::conformance::exited_with_0);
+}
+
+TEST_F(StoringCarrierTest, AReportWaitsUntilThereIsSpaceForItsList) {
+  if (::mount("tmpfs", run.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "a small disk needs root";
+  use_storage();
+  const WorkerId worker = start(0, 1, 1000);
+  std::ofstream(run / "ballast") << std::string(2'000'000, 'b');
+  ASSERT_TRUE(heard.until([&] { return fs::exists(published / trial(worker) / "stored.reporting_1_0"); }));
+  const auto full = std::chrono::steady_clock::now();
+  EXPECT_TRUE(heard.until([&] { return std::chrono::steady_clock::now() > full + 1s; }, std::nullopt));
+  EXPECT_THAT(heard[worker].reports, IsEmpty());
+  fs::remove(run / "ballast");
+  ASSERT_TRUE(heard_from(worker, 1));
+  EXPECT_TRUE(storage::remote_files(reported(worker, 0)));
+  commit(worker, 0);
+  EXPECT_TRUE(heard.until_all_exited(std::nullopt));
+  ::umount2(run.c_str(), MNT_DETACH);
+}
+
+TEST_F(StoringCarrierTest, WhatCannotBeLoadedEndsTheWorkerThatNeedsIt) {
+  use_storage();
+  storage::make_remote(run / "checkpoint", {.files = {{"model", Dict{{"size", 7}}}}, .place = "gone"});
+  const WorkerId worker = start(0, 0, 0, {"checkpoint"});
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard.exit(worker).kind, Exit::Kind::not_started);
+  EXPECT_THAT(heard.exit(worker).detail, HasSubstr("its node cannot have checkpoint"));
+}
+
+TEST_F(StoringCarrierTest, ANodeThatFindsAnotherStorageUsesItsConnection) {
+  const auto without = use_storage("of another run");
+  ASSERT_EQ(without.size(), 1U) << "both nodes have the name of this machine";
+  EXPECT_THAT(without.begin()->second, HasSubstr("its lease.json differs"));
+  EXPECT_FALSE(engine->reaches_storage(engine->nodes().front().id));
+  const WorkerId worker = start(0, 1, 1000);
+  ASSERT_TRUE(heard_from(worker, 1));
+  EXPECT_THAT(names_in(reported(worker, 0)), ElementsAre("deep"));
+  EXPECT_THAT(names_in(published), ElementsAre("lease.json"));
+}
+
+TEST_F(StoringCarrierTest, ANodeThatFailsInTheStorageUsesItsConnectionForAWhile) {
+  use_storage();
+  std::ofstream(published / "trial_1") << "no directory";
+  const WorkerId worker = start(0, 2, 1000);
+  ASSERT_TRUE(heard_from(worker, 1));
+  EXPECT_EQ(content_of(reported(worker, 0) / "deep" / "model").size(), 1000U);
+  EXPECT_FALSE(engine->reaches_storage(engine->nodes().at(0).id));
+  EXPECT_TRUE(engine->reaches_storage(engine->nodes().at(1).id));
+  commit(worker, 0);
+  ASSERT_TRUE(heard_from(worker, 2));
+  EXPECT_THAT(names_in(reported(worker, 1)), ElementsAre("deep"));
 }
 
 }  // namespace

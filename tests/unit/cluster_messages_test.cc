@@ -89,6 +89,12 @@ TEST(ClusterMessages, AnswersAndRepliesArriveAsTheyAre) {
   EXPECT_EQ(std::get<Move>(decode_to_agent(bytes)).to, "b");
   encode(Drop{.place = "a"}, bytes);
   EXPECT_EQ(std::get<Drop>(decode_to_agent(bytes)).place, "a");
+  encode(UseStorage{.uri = "s3://a/b", .file = "lease.json"}, bytes);
+  EXPECT_EQ(std::get<UseStorage>(decode_to_agent(bytes)).uri, "s3://a/b");
+  encode(StoreFiles{.place = "trial/.reporting_1_0", .name = "trial/checkpoint_1_0"}, bytes);
+  EXPECT_EQ(std::get<StoreFiles>(decode_to_agent(bytes)).name, "trial/checkpoint_1_0");
+  encode(LoadFiles{.place = "a", .name = "b", .files = {{"model", Dict{{"size", 7}}}}}, bytes);
+  EXPECT_EQ(std::get<LoadFiles>(decode_to_agent(bytes)).files, (Dict{{"model", Dict{{"size", 7}}}}));
   encode(Leave{}, bytes);
   EXPECT_TRUE(std::holds_alternative<Leave>(decode_to_agent(bytes)));
 }
@@ -108,6 +114,12 @@ TEST(ClusterMessages, AWorkersMessagesAndItsEndArriveAsTheyAre) {
   EXPECT_EQ(std::get<Draining>(decode_to_controller(bytes)).seconds_left, 2.5);
   encode(Saw{.file = "/a/.lock", .checksum = ~std::uint64_t{0}}, bytes);
   EXPECT_EQ(std::get<Saw>(decode_to_controller(bytes)).checksum, ~std::uint64_t{0});
+  encode(TriedStorage{.uri = "s3://a/b", .checksum = ~std::uint64_t{0}}, bytes);
+  EXPECT_EQ(std::get<TriedStorage>(decode_to_controller(bytes)).checksum, ~std::uint64_t{0});
+  encode(FilesStored{.place = "a", .files = {{"model", Dict{{"size", 7}}}}, .fault = "f"}, bytes);
+  EXPECT_EQ(std::get<FilesStored>(decode_to_controller(bytes)).files, (Dict{{"model", Dict{{"size", 7}}}}));
+  encode(FilesLoaded{.place = "a", .fault = "f"}, bytes);
+  EXPECT_EQ(std::get<FilesLoaded>(decode_to_controller(bytes)).fault, "f");
 }
 
 TEST(ClusterMessages, EveryCutAndEveryOtherKindIsRefused) {

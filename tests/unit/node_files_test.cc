@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "checkpoint/checkpoint_files.h"
+#include "storage/remote_directory.h"
 #include "support/temporary_directory.h"
 #include "train/checkpoints.h"
 
@@ -18,7 +19,6 @@ using engine::NodeId;
 using ::testing::ElementsAre;
 using ::testing::FieldsAre;
 using ::testing::IsEmpty;
-using ::testing::Pair;
 using Kind = CheckpointPart::Kind;
 using NodeAndNames = std::tuple<NodeId, std::string, std::string>;
 
@@ -33,10 +33,7 @@ class NotingEngine final : public engine::Engine {
   void keep_fetched(NodeId node, const std::string& from, const std::string& name) override {
     kept.emplace_back(node, from, name);
   }
-  void bring(engine::WorkerId worker, const std::vector<std::string>& files) override {
-    for (const std::string& file : files) brought.emplace_back(worker, file);
-  }
-  void reply(engine::WorkerId worker, const channel::Reply& reply) override { replies.emplace_back(worker, reply); }
+  void reply(engine::WorkerId, const channel::Reply&) override {}
   void start(engine::WorkerId, const engine::WorkerSpec&) override {}
   void answer(engine::WorkerId, const channel::Answer&) override {}
   void reply(engine::WorkerId, const channel::StoreReply&) override {}
@@ -48,8 +45,6 @@ class NotingEngine final : public engine::Engine {
 
   std::vector<NodeAndNames> fetches;
   std::vector<NodeAndNames> kept;
-  std::vector<std::pair<engine::WorkerId, std::string>> brought;
-  std::vector<std::pair<engine::WorkerId, channel::Reply>> replies;
 };
 
 class NodeFilesTest : public ::testing::Test {
@@ -150,21 +145,47 @@ TEST_F(NodeFilesTest, OnePartThatCannotBeHadCostsTheCheckpointAndLeavesNothing) 
               ElementsAre(checkpoint::copy_name(0, 0), checkpoint::copy_name(0, 1), checkpoint::copy_name(0, 2)));
 }
 
-TEST_F(NodeFilesTest, ACheckpointIsBroughtBeforeTheReply) {
-  std::filesystem::create_directory(directory.path() / "checkpoint_000003");
-  files.bring({.worker = 5, .call = 11}, "checkpoint_000003");
-  while (engine.replies.empty()) files.look();
-  EXPECT_THAT(engine.brought, ElementsAre(Pair(5, "checkpoint_000003")));
-  EXPECT_EQ(engine.replies[0].second, channel::Reply{.call = 11});
+TEST_F(NodeFilesTest, PartsThatAreStoredWaitForTheirFilesIfOthersAreHere) {
+  namespace fs = std::filesystem;
+  const fs::path run = directory.path() / "run";
+  NodeFiles both{run, engine};
+  const fs::path published = directory.path() / "published/checkpoint_0/0";
+  fs::create_directories(published);
+  std::ofstream(published / "weights") << "weights";
+  fs::create_directories(run);
+  storage::write_published_to(run, {.scheme = "file", .location = (directory.path() / "published").string()});
+  storage::make_remote(run / checkpoint::copy_name(0, 0),
+                       {.files = {{"weights", Dict{{"size", 7}, {"part", "0"}}}}, .place = "checkpoint_0"});
+  storage::make_remote(run / checkpoint::copy_name(1, 0),
+                       {.files = {{"weights", Dict{{"size", 7}, {"part", "0"}}}}, .place = "gone"});
+  for (const CheckpointNumber number : {0, 1}) {
+    fs::create_directories(run / checkpoint::copy_name(number, 1));
+    const std::string path = std::to_string(number);
+    both.fetch(
+        {.number = number, .parts = {{.rank = 0, .path = path, .node = 7}, {.rank = 1, .path = path, .node = 8}}});
+    EXPECT_FALSE(both.arrived({7, path, ""}));
+    EXPECT_FALSE(both.arrived({8, path, ""})) << "the files of the first part are not here";
+  }
+  std::vector<Event> events;
+  while (events.size() < 2) {
+    for (Event& event : both.look()) events.push_back(std::move(event));
+  }
+  const bool first_is_done = std::holds_alternative<CheckpointUploaded>(events.front());
+  EXPECT_EQ(std::get<CheckpointUploaded>(events[first_is_done ? 0 : 1]).number, 0);
+  EXPECT_EQ(std::get<UploadFailed>(events[first_is_done ? 1 : 0]).number, 1);
+  EXPECT_TRUE(fs::exists(run / checkpoint::copy_name(0, 0) / "weights"));
 }
 
-TEST_F(NodeFilesTest, AFailedDownloadIsTheErrorOfTheReply) {
-  std::filesystem::create_directory(directory.path() / "checkpoint_000003");
-  std::ofstream(directory.path() / "checkpoint_000003/.remote.json") << "{";
-  files.bring({.worker = 5, .call = 11}, "checkpoint_000003");
-  while (engine.replies.empty()) files.look();
-  EXPECT_THAT(engine.brought, IsEmpty());
-  EXPECT_NE(engine.replies[0].second.error, "");
+TEST_F(NodeFilesTest, PartsThatAreAllStoredStayThere) {
+  for (const int rank : {0, 1}) {
+    const std::string part = std::to_string(rank);
+    storage::make_remote(directory.path() / checkpoint::copy_name(0, rank),
+                         {.files = {{"weights_" + part, Dict{{"size", 7}, {"part", part}}}}, .place = "checkpoint_0"});
+  }
+  report({{.rank = 0, .path = ".reporting_1_0_0", .node = 7}, {.rank = 1, .path = ".reporting_1_1_0", .node = 8}});
+  arrives(7, ".reporting_1_0_0");
+  arrives(8, ".reporting_1_1_0");
+  EXPECT_EQ(commits.size(), 1U);
 }
 
 }  // namespace

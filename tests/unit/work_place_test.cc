@@ -15,6 +15,7 @@
 #include "cadre/error.h"
 #include "checkpoint/checkpoint_files.h"
 #include "checkpoint/file_worker.h"
+#include "engine/forwarding_engine.h"
 #include "storage/remote_directory.h"
 #include "store/object_files.h"
 #include "support/engine_of_a_place.h"
@@ -217,6 +218,34 @@ TEST_F(WorkPlaceTest, WhatIsDeletedIsDeletedInBothPlaces) {
   EXPECT_THAT(in(run / "trial"), IsEmpty());
   EXPECT_FALSE(fs::exists(published / "best"));
   EXPECT_FALSE(fs::exists(run / "best"));
+}
+
+// An engine that carries files to nodes.
+class CarryingEngine final : public engine::ForwardingEngine {
+ public:
+  CarryingEngine() : ForwardingEngine(static_cast<Engine&>(*this)) {}
+  bool carries_files() const override { return true; }
+};
+
+TEST_F(WorkPlaceTest, NodesStoreWhatTheyReportUnderNamesOfThisControllerAndItsOwn) {
+  const CarryingEngine carrying;
+  publish::Publication object_storage = publication();
+  EXPECT_FALSE(WorkPlace(run, object_storage, carrying).storage_for_nodes()) << "it is published in a directory";
+  object_storage.uri = {.scheme = "s3", .location = "bucket"};
+  const auto first = WorkPlace(run, object_storage, carrying).storage_for_nodes();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->contents, base::read_file(published / publish::kLeaseFile));
+  EXPECT_EQ(first->place_of("trial/.reporting_2_5").directory, "trial/checkpoint_2_5");
+  EXPECT_EQ(first->place_of("trial/.reporting_2_5").part, "");
+  object_storage.lease.reset();
+  object_storage = publication();
+  object_storage.uri = {.scheme = "s3", .location = "bucket"};
+  const auto second = WorkPlace(run, object_storage, carrying).storage_for_nodes();
+  EXPECT_EQ(second->place_of("trial/.reporting_2_5").directory, "trial/checkpoint_2_5.generation_2");
+  EXPECT_EQ(second->place_of(checkpoint::copy_name(7, 1)).directory, "checkpoint_7.generation_2");
+  EXPECT_EQ(second->place_of(checkpoint::copy_name(7, 1)).part, "1");
+  EXPECT_NE(second->contents, first->contents);
+  EXPECT_FALSE(WorkPlace(run, std::nullopt, carrying).storage_for_nodes());
 }
 
 }  // namespace

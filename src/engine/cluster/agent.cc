@@ -27,6 +27,7 @@
 #include "channel/link.h"
 #include "channel/tls.h"
 #include "engine/cluster/agent_files.h"
+#include "engine/cluster/agent_storage.h"
 #include "engine/cluster/dialler.h"
 #include "engine/cluster/handshake.h"
 #include "engine/cluster/messages.h"
@@ -125,6 +126,10 @@ class Agent {
       while (has_room_for_files() && files_->send_more()) {
       }
       if (has_room_for_files()) files_->look(now);
+      if (storage_) {
+        for (const AgentStorage::Done& done : storage_->take_done())
+          std::visit([this](const auto& what) { send(what); }, done);
+      }
       link_->flush(now);
       if (settings_.over_stdio) {
         if (!link_->is_connected()) await_welcome(now);
@@ -172,6 +177,7 @@ class Agent {
     if (!workers_.empty())
       std::fprintf(stderr, "cadre: this agent is cut off from its controller and ends %zu workers\n", workers_.size());
     for (const WorkerId worker : workers_) engine_.kill(worker);
+    storage_.reset();
   }
 
   std::optional<std::chrono::nanoseconds> time_to_wait(TimePoint now) const {
@@ -356,6 +362,19 @@ class Agent {
   void carry_out(const Fetch& fetch) { files_->fetch(fetch); }
   void carry_out(const Move& move) { files_->move(move); }
   void carry_out(const Drop& drop) { files_->drop(drop); }
+  void carry_out(const UseStorage& use) {
+    if (files_->directory().empty())
+      return send(TriedStorage{.uri = use.uri, .fault = "the node has no directory for files"});
+    storage_.emplace(use, files_->directory(), [this] { engine_.wake(); });
+  }
+  void carry_out(const StoreFiles& store) {
+    if (!storage_) return send(FilesStored{.place = store.place, .fault = "the node was told of no storage"});
+    storage_->store(store);
+  }
+  void carry_out(const LoadFiles& load) {
+    if (!storage_) return send(FilesLoaded{.place = load.place, .fault = "the node was told of no storage"});
+    storage_->load(load);
+  }
   void carry_out(const Stay& stay) { settings_.stays_s = stay.seconds; }
 
   void leave(int code, const std::string& reason) {
@@ -384,6 +403,7 @@ class Agent {
   bool has_ever_been_connected_ = false;
   std::unique_ptr<channel::Link> link_ = {};
   std::optional<AgentFiles> files_ = {};
+  std::optional<AgentStorage> storage_ = {};  // where the run is published, if the controller has said so
   std::optional<Greeting> greeting_ = {};
   std::set<WorkerId> workers_ = {};  // that have not ended
   bool is_fenced_ = false;           // true: they end, and nobody is told

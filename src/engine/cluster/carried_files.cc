@@ -51,6 +51,19 @@ Piece faulty(const std::string& place, std::string fault) {
 
 std::string fault_of_place(const std::string& place) { return base::fault_of_inner_path(place); }
 
+std::vector<std::string> files_below(const fs::path& directory) {
+  Tree tree;
+  list_below(directory, "", tree);
+  std::vector<std::string> files;
+  for (const auto& [path, bytes] : tree.files) files.push_back(path);
+  return files;
+}
+
+fs::path unfinished_beside(const fs::path& place) {
+  static std::atomic<std::uint64_t> number = 0;
+  return place.parent_path() / fmt::format("{}{}_{}", kUnfinishedPrefix, ::getpid(), ++number);
+}
+
 KnownFile::KnownFile(const fs::path& path) : opened_(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)) {}
 
 bool KnownFile::is_at(const fs::path& path) const {
@@ -130,10 +143,8 @@ Piece FileSender::next_of_file() {
 
 // ---- Receiving
 
-FileReceiver::FileReceiver(const fs::path& directory, const std::string& place) : place_(directory / place) {
-  static std::atomic<std::uint64_t> number = 0;
-  unfinished_ = place_.parent_path() / fmt::format("{}{}_{}", kUnfinishedPrefix, ::getpid(), ++number);
-}
+FileReceiver::FileReceiver(const fs::path& directory, const std::string& place)
+    : place_(directory / place), unfinished_(unfinished_beside(place_)) {}
 
 FileReceiver::~FileReceiver() {
   std::error_code ignored;

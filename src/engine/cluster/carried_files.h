@@ -36,6 +36,12 @@ inline constexpr std::array output_files{"stdout", "stderr"};
 // Returns why a path cannot be that of something that is carried; empty if it can.
 std::string fault_of_place(const std::string& place);
 
+// Returns the paths of all files below a directory. Throws StorageError, also if there is anything but files and
+// directories.
+std::vector<std::string> files_below(const std::filesystem::path& directory);
+// Returns a new name beside a place, for what is not whole yet; recovery removes such names.
+std::filesystem::path unfinished_beside(const std::filesystem::path& place);
+
 // A directory or file, which is known again when it has got another name.
 class KnownFile {
  public:

@@ -11,9 +11,11 @@
 #include <utility>
 #include <variant>
 
+#include "base/directory.h"
 #include "base/file_descriptor.h"
 #include "cadre/error.h"
 #include "engine/local/output_limit.h"
+#include "storage/remote_directory.h"
 
 namespace cadre::engine::cluster {
 namespace fs = std::filesystem;
@@ -21,12 +23,29 @@ namespace {
 
 // A worker may still read the checkpoint before its latest one.
 constexpr std::size_t kMostCheckpoints = 2;
-constexpr auto kUntilThereIsSpace = std::chrono::seconds(5);
+constexpr auto kUntilTriedAgain = std::chrono::seconds(5);
+constexpr auto kTryingPeriod = std::chrono::milliseconds(100);
 
 const channel::Report* report_with_checkpoint(const Event& event) {
   const auto* const received = std::get_if<Received>(&event);
   const auto* const report = received == nullptr ? nullptr : std::get_if<channel::Report>(&received->message);
   return report == nullptr || report->checkpoint.empty() ? nullptr : report;
+}
+
+// Returns why a list of files cannot be what a node has stored; empty if it can. The node is not trusted.
+std::string fault_of_list(const Dict& files) {
+  const auto is_usable = [](const Value& listed) {
+    if (!listed.is_dict()) return false;
+    const Config file(listed.dict());
+    const Value* const size = file.find("size");
+    const Value* const checksum = file.find("xxh3");
+    return size != nullptr && size->is_integer() && checksum != nullptr && checksum->is_string();
+  };
+  for (const auto& [path, listed] : files) {
+    if (!fault_of_place(path).empty() || !is_usable(listed))
+      return fmt::format("its list of what it has stored has no usable entry for \"{}\"", path);
+  }
+  return "";
 }
 
 bool is_output(const fs::path& file) { return std::ranges::find(output_files, file.filename()) != output_files.end(); }
@@ -54,7 +73,8 @@ Carrier::Carrier(std::unique_ptr<Lease> lease, ClusterEngine& nodes, fs::path di
     : ForwardingEngine(static_cast<Engine&>(*lease)),
       lease_(std::move(lease)),
       nodes_(nodes),
-      directory_(std::move(directory)) {
+      directory_(std::move(directory)),
+      downloads_(directory_, [this] { nodes_.wake(); }) {
   nodes_.set_file_peer(this);
 }
 
@@ -160,8 +180,9 @@ void Carrier::need(Worker& worker, const std::string& place) {
   }
   OnNode& node = on_nodes_[worker.node];
   if (node.there.contains(place)) return;
-  const bool is_on_its_way =
-      (node.sender && node.sender->place() == place) || std::ranges::find(node.to_send, place) != node.to_send.end();
+  const bool is_on_its_way = (node.sender && node.sender->place() == place) || node.loading.contains(place) ||
+                             node.downloading.contains(place) ||
+                             std::ranges::find(node.to_send, place) != node.to_send.end();
   if (!is_on_its_way && rename_reported(worker.node, place)) return;
   worker.needs.insert(place);
   if (!is_on_its_way) node.to_send.push_back(place);
@@ -181,9 +202,15 @@ bool Carrier::rename_reported(NodeId node, const std::string& place) {
 }
 
 void Carrier::send_more() {
+  give_up_trying();
+  take_downloads();
   std::vector<NodeId> ready;
   std::vector<Fault> faults;
+  std::vector<std::pair<NodeId, std::string>> unlisted;
   for (auto& [id, node] : on_nodes_) {
+    for (auto& [place, storing] : node.storing) {
+      if (storing.retry_at <= Clock::now()) unlisted.emplace_back(id, place);
+    }
     for (auto& [place, receiver] : node.receivers) {
       if (receiver.retry_at > Clock::now()) continue;
       receiver.retry_at = TimePoint::max();
@@ -192,8 +219,15 @@ void Carrier::send_more() {
     }
     while ((node.sender || !node.to_send.empty()) && nodes_.has_room(id)) {
       if (!node.sender) {
-        node.sender.emplace(node.to_send.front(), directory_ / node.to_send.front());
+        const std::string place = std::move(node.to_send.front());
         node.to_send.pop_front();
+        try {
+          if (!has_files(id, place)) continue;
+        } catch (const StorageError& error) {
+          faults.push_back({id, place, error.what()});
+          continue;
+        }
+        node.sender.emplace(place, directory_ / place);
       }
       const Piece piece = node.sender->next();
       nodes_.send(id, piece);
@@ -204,8 +238,69 @@ void Carrier::send_more() {
       ready.push_back(id);
     }
   }
+  for (const auto& [node, place] : unlisted) list_stored(node, place);
   for (const auto& [node, place, fault] : faults) cannot_have(node, place, fault);
   for (const NodeId node : ready) make_calls_on(node);
+}
+
+// Returns true if a directory is here with its files; otherwise has its node load them, or downloads them.
+bool Carrier::has_files(NodeId node, const std::string& place) {
+  const auto remote = storage::remote_files(directory_ / place);
+  if (!remote) return true;
+  if (reaches_storage(node)) {
+    on_nodes_[node].loading.insert(place);
+    nodes_.send(node, LoadFiles{.place = place, .name = remote->place_of(place), .files = remote->files});
+  } else {
+    on_nodes_[node].downloading[place] = TimePoint::max();
+    downloads_.begin(place);
+  }
+  return false;
+}
+
+void Carrier::arrived(NodeId node, const FilesLoaded& loaded) {
+  OnNode& on_node = on_nodes_[node];
+  if (on_node.loading.erase(loaded.place) == 0) return;
+  if (loaded.fault.empty()) {
+    on_node.there.insert(loaded.place);
+    return make_calls_on(node);
+  }
+  if (!loaded.may_pass) return cannot_have(node, loaded.place, loaded.fault);
+  fails_in_storage(node, loaded.fault);
+  on_node.to_send.push_back(loaded.place);
+}
+
+// Sends what is here now. A storage that fails is tried again and again, as the publisher does it: workers wait.
+void Carrier::take_downloads() {
+  for (const Downloads::Done& done : downloads_.take_done()) {
+    if (done.fault.empty()) has_said_it_waits_ = false;
+    if (done.may_pass && !std::exchange(has_said_it_waits_, true))
+      std::fprintf(stderr, "cadre: %s cannot be downloaded for its node: %s; it is tried again and again\n",
+                   done.place.c_str(), done.fault.c_str());
+    for (const NodeId id : nodes_that_wait_for(done.place)) {
+      OnNode& node = on_nodes_.at(id);
+      if (done.may_pass) {
+        node.downloading.at(done.place) = Clock::now() + kUntilTriedAgain;
+        continue;
+      }
+      node.downloading.erase(done.place);
+      done.fault.empty() ? node.to_send.push_back(done.place) : cannot_have(id, done.place, done.fault);
+    }
+  }
+  for (auto& [id, node] : on_nodes_) {
+    std::erase_if(node.downloading, [&, &to_send = node.to_send](const auto& entry) {
+      const bool is_due = entry.second <= Clock::now();
+      if (is_due) to_send.push_back(entry.first);
+      return is_due;
+    });
+  }
+}
+
+std::vector<NodeId> Carrier::nodes_that_wait_for(const std::string& download) const {
+  std::vector<NodeId> nodes;
+  for (const auto& [id, node] : on_nodes_) {
+    if (node.downloading.contains(download)) nodes.push_back(id);
+  }
+  return nodes;
 }
 
 // Ends the workers that need or hold what is not to be had, but for those that only asked for it.
@@ -261,6 +356,14 @@ std::vector<Event> Carrier::wait(std::optional<std::chrono::nanoseconds> timeout
 }
 
 void Carrier::hear(Event event) {
+  if (const auto* joined = std::get_if<NodeJoined>(&event); joined != nullptr && reach_) {
+    const NodeId node = joined->node.id;
+    joining_.emplace(node, std::move(event));
+    return try_storage(node);
+  }
+  if (const auto* draining = std::get_if<NodeDraining>(&event)) announce(draining->node);
+  if (const auto* left = std::get_if<NodeLeft>(&event); left != nullptr && joining_.erase(left->node) != 0)
+    return lose(left->node);  // nobody knows of it
   std::optional<WorkerId> id;
   if (const auto* received = std::get_if<Received>(&event)) id = received->worker;
   if (const auto* exited = std::get_if<Exited>(&event)) id = exited->worker;
@@ -289,7 +392,51 @@ void Carrier::fetch_report(Worker& worker, const std::string& place) {
   if (!worker.reported.empty()) nodes_.send(worker.node, Drop{worker.reported});
   worker.reported.clear();
   worker.fetched = place;
-  receive(worker.node, place, place, true);
+  bring_here(worker.node, place, place, true);
+}
+
+void Carrier::bring_here(NodeId node, const std::string& from, const std::string& to, bool is_of_report) {
+  reaches_storage(node) ? store(node, from, to, is_of_report) : receive(node, from, to, is_of_report);
+}
+
+void Carrier::store(NodeId node, const std::string& from, const std::string& to, bool is_of_report) {
+  const RunStorage::Place place = reach_->storage().place_of(to);
+  on_nodes_[node].storing[from] = {.to = to, .is_of_report = is_of_report, .place = place};
+  nodes_.send(node, StoreFiles{.place = from,
+                               .name = place.part.empty() ? place.directory : place.directory + "/" + place.part});
+}
+
+void Carrier::arrived(NodeId node, const FilesStored& stored) {
+  OnNode& on_node = on_nodes_[node];
+  const auto found = on_node.storing.find(stored.place);
+  if (found == on_node.storing.end()) return;
+  const std::string fault = stored.fault.empty() ? fault_of_list(stored.files) : stored.fault;
+  if (fault.empty()) {
+    found->second.files = storage::in_part(stored.files, found->second.place.part);
+    return list_stored(node, stored.place);
+  }
+  const Storing storing = std::move(found->second);
+  on_node.storing.erase(found);
+  fails_in_storage(node, fault);
+  receive(node, stored.place, storing.to, storing.is_of_report);
+}
+
+// Makes the directory without its files that stands here for what a node has stored.
+void Carrier::list_stored(NodeId node, const std::string& from) {
+  Storing& storing = on_nodes_.at(node).storing.at(from);
+  std::string fault;
+  try {
+    base::remove_tree(directory_ / storing.to);
+    storage::make_remote(directory_ / storing.to, {.files = *storing.files, .place = storing.place.directory});
+  } catch (const OutOfSpace&) {  // the worker waits in report(), as it would here
+    storing.retry_at = Clock::now() + kUntilTriedAgain;
+    return;
+  } catch (const StorageError& error) {
+    fault = error.what();
+  }
+  const Storing stored = std::move(storing);
+  on_nodes_.at(node).storing.erase(from);
+  has_arrived(node, from, stored.to, stored.is_of_report, fault);
 }
 
 void Carrier::fetch(NodeId node, const std::string& from, const std::string& to) {
@@ -297,7 +444,7 @@ void Carrier::fetch(NodeId node, const std::string& from, const std::string& to)
   std::string fault = fault_of_place(from);
   if (!fault.empty()) fault = fmt::format("{} is no path in its node's directory: {}", from, fault);
   if (std::ranges::find(nodes, node, &Node::id) == nodes.end()) fault = "its node has left";
-  if (fault.empty()) return receive(node, from, to, false);
+  if (fault.empty()) return bring_here(node, from, to, false);
   heard_.emplace_back(Fetched{node, from, fault});
   ForwardingEngine::wake();
 }
@@ -327,7 +474,7 @@ void Carrier::arrived(NodeId node, const Piece& piece) {
   }
   const bool is_last = piece.kind == Piece::Kind::end || piece.kind == Piece::Kind::fault;
   if (found->second.files == nullptr) {  // there was no space for what came before; it is fetched again after its end
-    if (is_last) found->second.retry_at = Clock::now() + kUntilThereIsSpace;
+    if (is_last) found->second.retry_at = Clock::now() + kUntilTriedAgain;
     return;
   }
   std::string fault;
@@ -335,19 +482,20 @@ void Carrier::arrived(NodeId node, const Piece& piece) {
     if (!found->second.files->take(piece)) return;
   } catch (const OutOfSpace&) {  // the worker waits in report(), as it would here
     found->second.files.reset();
-    if (is_last) found->second.retry_at = Clock::now() + kUntilThereIsSpace;
+    if (is_last) found->second.retry_at = Clock::now() + kUntilTriedAgain;
     return;
   } catch (const StorageError& error) {
     fault = error.what();
   }
   const Receiver receiver = std::move(found->second);
   on_node.receivers.erase(found);
-  has_arrived(node, piece.place, receiver, fault);
+  has_arrived(node, piece.place, receiver.to, receiver.is_of_report, fault);
 }
 
 // Tells the controller, or lets the worker go on that has reported this.
-void Carrier::has_arrived(NodeId node, const std::string& from, const Receiver& receiver, const std::string& fault) {
-  if (!receiver.is_of_report) {
+void Carrier::has_arrived(NodeId node, const std::string& from, const std::string& to, bool is_of_report,
+                          const std::string& fault) {
+  if (!is_of_report) {
     if (!fault.empty()) nodes_.send(node, Drop{from});
     heard_.emplace_back(Fetched{node, from, fault});
     return ForwardingEngine::wake();
@@ -357,9 +505,79 @@ void Carrier::has_arrived(NodeId node, const std::string& from, const Receiver& 
   if (who == workers_.end()) return;
   if (fault.empty()) {
     who->second.reported = from;
-    who->second.reported_here = KnownFile(directory_ / receiver.to);
+    who->second.reported_here = KnownFile(directory_ / to);
   }
   end_fetching(who->first, fault);
+}
+
+// ---- The storage
+
+std::map<std::string, std::string> Carrier::use_storage(RunStorage storage) {
+  reach_.emplace(std::move(storage));
+  for (const Node& node : nodes_.nodes()) try_storage(node.id);
+  while (reach_->is_any_trying()) {
+    for (Event& event : ForwardingEngine::wait(kTryingPeriod)) hear(std::move(event));
+    give_up_trying();
+  }
+  return std::exchange(without_storage_, {});
+}
+
+std::vector<Node> Carrier::nodes() const {
+  std::vector<Node> nodes = ForwardingEngine::nodes();
+  const auto is_to_come = [&](const Node& node) {
+    return joining_.contains(node.id) || std::ranges::any_of(heard_, [&](const Event& event) {
+             const auto* joined = std::get_if<NodeJoined>(&event);
+             return joined != nullptr && joined->node.id == node.id;
+           });
+  };
+  std::erase_if(nodes, is_to_come);
+  return nodes;
+}
+
+void Carrier::try_storage(NodeId node) { nodes_.send(node, reach_->begin(node, Clock::now())); }
+
+void Carrier::arrived(NodeId node, const TriedStorage& tried) {
+  if (!reach_ || !reach_->is_trying(node) || tried.uri != storage::to_string(reach_->storage().uri)) return;
+  const std::string fault = reach_->take(node, tried);
+  if (!fault.empty()) return cannot_use_storage(node, fault);
+  announce(node);
+}
+
+void Carrier::give_up_trying() {
+  if (!reach_) return;
+  for (const NodeId node : reach_->give_up(Clock::now()))
+    cannot_use_storage(node, fmt::format("it has not answered for {} s", StorageReach::time_to_try.count()));
+}
+
+void Carrier::cannot_use_storage(NodeId node, const std::string& fault) {
+  const std::string name = name_of(node);
+  if (joining_.contains(node)) {
+    std::fprintf(stderr, "cadre: node %s does not reach %s, and its files go over its connection: %s\n", name.c_str(),
+                 storage::shown(reach_->storage().uri).c_str(), fault.c_str());
+  } else {
+    without_storage_[name] = fault;
+  }
+  announce(node);
+}
+
+void Carrier::announce(NodeId node) {
+  auto joined = joining_.extract(node);
+  if (!joined) return;
+  heard_.push_back(std::move(joined.mapped()));
+  ForwardingEngine::wake();
+}
+
+void Carrier::fails_in_storage(NodeId node, const std::string& fault) {
+  if (!reach_->fails(node, Clock::now())) return;
+  std::fprintf(stderr, "cadre: node %s fails at %s, and its files go over its connection for %g s: %s\n",
+               name_of(node).c_str(), storage::shown(reach_->storage().uri).c_str(),
+               std::chrono::duration<double>(StorageReach::time_without).count(), fault.c_str());
+}
+
+std::string Carrier::name_of(NodeId node) const {
+  const std::vector<Node> nodes = nodes_.nodes();
+  const auto found = std::ranges::find(nodes, node, &Node::id);
+  return found == nodes.end() ? std::to_string(node) : found->name;
 }
 
 void Carrier::arrived(NodeId node, const Printed& printed) {
@@ -411,7 +629,11 @@ void Carrier::lose(NodeId node) {
   for (const auto& [from, receiver] : on_nodes_[node].receivers) {
     if (!receiver.is_of_report) heard_.emplace_back(Fetched{node, from, "its node has left"});
   }
+  for (const auto& [from, storing] : on_nodes_[node].storing) {
+    if (!storing.is_of_report) heard_.emplace_back(Fetched{node, from, "its node has left"});
+  }
   on_nodes_.erase(node);
+  if (reach_) reach_->forget(node);
 }
 
 void Carrier::forget(WorkerId id) {

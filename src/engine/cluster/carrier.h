@@ -1,6 +1,9 @@
 // The engine of one run whose directory the nodes do not see: carries what workers need to their nodes, over the
 // connection of the agent, and what they report and print back. So the run's directory has what it has on one machine.
 //
+// A node that reaches the storage where the run is published stores there what its workers report, and loads from there
+// what is there only. If it fails there, it does without the storage for a while.
+//
 // A node gets what several of its workers need once, and keeps the latest checkpoint of each that runs there.
 #pragma once
 
@@ -17,7 +20,9 @@
 
 #include "engine/cluster/carried_files.h"
 #include "engine/cluster/cluster_engine.h"
+#include "engine/cluster/downloads.h"
 #include "engine/cluster/lease.h"
+#include "engine/cluster/storage_reach.h"
 #include "engine/forwarding_engine.h"
 
 namespace cadre::engine::cluster {
@@ -34,6 +39,9 @@ class Carrier final : public ForwardingEngine, private FilePeer {
 
   std::filesystem::path directory_of_workers(NodeId node) const override { return nodes_.own_directory_of(node); }
   bool carries_files() const override { return true; }
+  std::vector<Node> nodes() const override;
+  std::map<std::string, std::string> use_storage(RunStorage storage) override;
+  bool reaches_storage(NodeId node) const override { return reach_ && reach_->is_reached(node, Clock::now()); }
   void bring(WorkerId worker, const std::vector<std::string>& files) override;
   void fetch(NodeId node, const std::string& from, const std::string& to) override;
   void keep_fetched(NodeId node, const std::string& from, const std::string& name) override;
@@ -72,9 +80,20 @@ class Carrier final : public ForwardingEngine, private FilePeer {
     std::unique_ptr<FileReceiver> files = {};  // empty: there was no space for it
     TimePoint retry_at = TimePoint::max();     // then, once its last piece has come
   };
+  // Something that its node stores.
+  struct Storing {
+    std::string to = {};                    // here
+    bool is_of_report = false;              // false: the controller has asked for it
+    RunStorage::Place place = {};           // there
+    std::optional<Dict> files = {};         // once it is there, and there was no space for its list
+    TimePoint retry_at = TimePoint::max();  // then
+  };
   struct OnNode {
     std::set<std::string> there = {};
     std::deque<std::string> to_send = {};
+    std::set<std::string> loading = {};
+    std::map<std::string, TimePoint> downloading = {};  // waits for its files to be here; then, for another try
+    std::map<std::string, Storing> storing = {};        // by its path on the node
     std::optional<FileSender> sender = {};
     std::map<std::string, Receiver> receivers = {};  // by its path on the node
     std::string kept = {};                           // by keep_fetched()
@@ -87,6 +106,9 @@ class Carrier final : public ForwardingEngine, private FilePeer {
 
   void arrived(NodeId node, const Piece& piece) override;
   void arrived(NodeId node, const Printed& printed) override;
+  void arrived(NodeId node, const TriedStorage& tried) override;
+  void arrived(NodeId node, const FilesStored& stored) override;
+  void arrived(NodeId node, const FilesLoaded& loaded) override;
   void send_more() override;
 
   void need(Worker& worker, const std::string& place);
@@ -96,12 +118,25 @@ class Carrier final : public ForwardingEngine, private FilePeer {
   void make_calls_on(NodeId node);
   void hear(Event event);
   void fetch_report(Worker& worker, const std::string& place);
+  void store(NodeId node, const std::string& from, const std::string& to, bool is_of_report);
+  void list_stored(NodeId node, const std::string& from);
+  void bring_here(NodeId node, const std::string& from, const std::string& to, bool is_of_report);
   void receive(NodeId node, const std::string& from, const std::string& to, bool is_of_report);
-  void has_arrived(NodeId node, const std::string& from, const Receiver& receiver, const std::string& fault);
+  void has_arrived(NodeId node, const std::string& from, const std::string& to, bool is_of_report,
+                   const std::string& fault);
   void end_fetching(WorkerId id, const std::string& fault);
   void end_with(WorkerId id, const std::string& fault);
   void cannot_have(NodeId node, const std::string& place, const std::string& fault);
   static bool can_do_without(Worker& worker, const std::string& place, const std::string& fault);
+  bool has_files(NodeId node, const std::string& place);
+  void take_downloads();
+  std::vector<NodeId> nodes_that_wait_for(const std::string& download) const;
+  void try_storage(NodeId node);
+  void give_up_trying();
+  void announce(NodeId node);
+  void cannot_use_storage(NodeId node, const std::string& fault);
+  void fails_in_storage(NodeId node, const std::string& fault);
+  std::string name_of(NodeId node) const;
   void lose(NodeId node);
   void forget(WorkerId id);
   void drop_unless_held(NodeId node, const std::string& place);
@@ -112,6 +147,11 @@ class Carrier final : public ForwardingEngine, private FilePeer {
   std::map<WorkerId, Worker> workers_ = {};
   std::map<NodeId, OnNode> on_nodes_ = {};
   std::vector<Event> heard_ = {};  // for the next wait()
+  Downloads downloads_;
+  bool has_said_it_waits_ = false;  // for the storage
+  std::optional<StorageReach> reach_ = {};
+  std::map<NodeId, Event> joining_ = {};                     // nodes that try the storage before they are announced
+  std::map<std::string, std::string> without_storage_ = {};  // why nodes do not reach it, by name
 };
 
 }  // namespace cadre::engine::cluster

@@ -936,12 +936,9 @@ void ClusterEngine::take(Member& member, Exited& exited) {
   events_.emplace_back(std::move(exited));
 }
 
-void ClusterEngine::take(Member& member, const Piece& piece) {
-  if (file_peer_ != nullptr) file_peer_->arrived(member.node.id, piece);
-}
-
-void ClusterEngine::take(Member& member, const Printed& printed) {
-  if (file_peer_ != nullptr) file_peer_->arrived(member.node.id, printed);
+template <class OfFiles>
+void ClusterEngine::take(Member& member, const OfFiles& message) {
+  if (file_peer_ != nullptr) file_peer_->arrived(member.node.id, message);
 }
 
 std::filesystem::path ClusterEngine::own_directory_of(NodeId node) const {
@@ -972,6 +969,9 @@ void ClusterEngine::send(NodeId node, const Message& message) {
 template void ClusterEngine::send(NodeId, const Fetch&);
 template void ClusterEngine::send(NodeId, const Move&);
 template void ClusterEngine::send(NodeId, const Drop&);
+template void ClusterEngine::send(NodeId, const UseStorage&);
+template void ClusterEngine::send(NodeId, const StoreFiles&);
+template void ClusterEngine::send(NodeId, const LoadFiles&);
 
 void ClusterEngine::take(Member& member, const Left&) { member.has_left = true; }
 

@@ -71,6 +71,9 @@ class FilePeer {
   virtual ~FilePeer() = default;
   virtual void arrived(NodeId node, const Piece& piece) = 0;
   virtual void arrived(NodeId node, const Printed& printed) = 0;
+  virtual void arrived(NodeId node, const TriedStorage& tried) = 0;
+  virtual void arrived(NodeId node, const FilesStored& stored) = 0;
+  virtual void arrived(NodeId node, const FilesLoaded& loaded) = 0;
   // Is called before the engine waits: may send while a node has room.
   virtual void send_more() = 0;
 };
@@ -133,7 +136,7 @@ class ClusterEngine final : public Engine {
   // Do nothing if the node has left.
   void send(NodeId node, const Piece& piece);
   template <class Message>
-  void send(NodeId node, const Message& message);  // Fetch, Move or Drop
+  void send(NodeId node, const Message& message);  // Fetch, Move, Drop, UseStorage, StoreFiles or LoadFiles
   // Kills all workers and waits until they have ended, at most ten seconds. Drops their events.
   void end_workers();
 
@@ -230,8 +233,8 @@ class ClusterEngine final : public Engine {
   void take(Member& member, const Left& left);
   void take(Member& member, Draining& draining);
   void take(Member& member, const Saw& saw);
-  void take(Member& member, const Piece& piece);
-  void take(Member& member, const Printed& printed);
+  template <class OfFiles>
+  void take(Member& member, const OfFiles& message);  // Piece, Printed, TriedStorage, FilesStored or FilesLoaded
   void look(Member& member);
   bool has_looked(const Member& member) const;
   std::string blind_to(const Mark& mark) const;

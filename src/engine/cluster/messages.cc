@@ -168,6 +168,10 @@ void encode(const Fetch& fetch, Bytes& bytes) { encode_json(kind_of<ToAgent, Fet
 void encode(const Move& move, Bytes& bytes) { encode_json(kind_of<ToAgent, Move>(), move, bytes); }
 void encode(const Drop& drop, Bytes& bytes) { encode_json(kind_of<ToAgent, Drop>(), drop, bytes); }
 
+void encode(const UseStorage& use, Bytes& bytes) { encode_json(kind_of<ToAgent, UseStorage>(), use, bytes); }
+void encode(const StoreFiles& store, Bytes& bytes) { encode_json(kind_of<ToAgent, StoreFiles>(), store, bytes); }
+void encode(const LoadFiles& load, Bytes& bytes) { encode_json(kind_of<ToAgent, LoadFiles>(), load, bytes); }
+
 void encode(const Told& told, Bytes& bytes) {
   begin(kind_of<ToController, Told>(), told.worker, bytes);
   append_framed(told.body, bytes);
@@ -187,6 +191,15 @@ void encode(const Printed& printed, Bytes& bytes) {
   encode_with_bytes(kind_of<ToController, Printed>(), printed, bytes);
 }
 void encode(const Left&, Bytes& bytes) { begin(kind_of<ToController, Left>(), 0, bytes); }
+void encode(const TriedStorage& tried, Bytes& bytes) {
+  encode_json(kind_of<ToController, TriedStorage>(), tried, bytes);
+}
+void encode(const FilesStored& stored, Bytes& bytes) {
+  encode_json(kind_of<ToController, FilesStored>(), stored, bytes);
+}
+void encode(const FilesLoaded& loaded, Bytes& bytes) {
+  encode_json(kind_of<ToController, FilesLoaded>(), loaded, bytes);
+}
 
 ToAgent decode_to_agent(std::span<const std::byte> bytes) {
   const auto [kind, worker] = read_header(bytes);
@@ -219,6 +232,12 @@ ToAgent decode_to_agent(std::span<const std::byte> bytes) {
       return rest.take_json<Move>();
     case kind_of<ToAgent, Drop>():
       return rest.take_json<Drop>();
+    case kind_of<ToAgent, UseStorage>():
+      return rest.take_json<UseStorage>();
+    case kind_of<ToAgent, StoreFiles>():
+      return rest.take_json<StoreFiles>();
+    case kind_of<ToAgent, LoadFiles>():
+      return rest.take_json<LoadFiles>();
     default:
       throw ProtocolError(fmt::format("a message to a node has the unknown kind {}", kind));
   }
@@ -242,6 +261,12 @@ ToController decode_to_controller(std::span<const std::byte> bytes) {
       return rest.take_with_bytes<Printed>();
     case kind_of<ToController, Left>():
       return Left{};
+    case kind_of<ToController, TriedStorage>():
+      return rest.take_json<TriedStorage>();
+    case kind_of<ToController, FilesStored>():
+      return rest.take_json<FilesStored>();
+    case kind_of<ToController, FilesLoaded>():
+      return rest.take_json<FilesLoaded>();
     default:
       throw ProtocolError(fmt::format("a message of a node has the unknown kind {}", kind));
   }

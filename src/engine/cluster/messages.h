@@ -53,7 +53,24 @@ struct Move {
 struct Drop {
   std::string place = {};
 };
-using ToAgent = std::variant<Start, Tell, Kill, Leave, Stay, Look, Piece, Fetch, Move, Drop>;
+// The agent is to try the storage where the run is published, and to use it for what follows.
+struct UseStorage {
+  std::string uri = {};
+  std::string file = {};  // its name there; only this run's controller has written it
+};
+// The agent is to store the files of a directory there, in one with this name.
+struct StoreFiles {
+  std::string place = {};
+  std::string name = {};
+};
+// The agent is to make a directory of files that are there; `files`: their list (storage/remote_directory.h).
+struct LoadFiles {
+  std::string place = {};
+  std::string name = {};
+  Dict files = {};
+};
+using ToAgent =
+    std::variant<Start, Tell, Kill, Leave, Stay, Look, Piece, Fetch, Move, Drop, UseStorage, StoreFiles, LoadFiles>;
 
 // The node will go, see NodeDraining.
 struct Draining {
@@ -81,7 +98,24 @@ struct Printed {
 // A Piece is of what was fetched, or a fault of what was to be there.
 // The agent ends, as it was told to, and nothing follows.
 struct Left {};
-using ToController = std::variant<Told, Exited, Draining, Saw, Piece, Printed, Left>;
+// The answers to UseStorage, StoreFiles and LoadFiles; with a fault it was not done.
+struct TriedStorage {
+  std::string uri = {};        // as it was told
+  std::uint64_t checksum = 0;  // of that file
+  std::string fault = {};
+};
+struct FilesStored {
+  std::string place = {};
+  Dict files = {};  // their list (storage/remote_directory.h), with checksums
+  std::string fault = {};
+};
+struct FilesLoaded {
+  std::string place = {};
+  std::string fault = {};
+  bool may_pass = false;  // true: a retry may succeed
+};
+using ToController =
+    std::variant<Told, Exited, Draining, Saw, Piece, Printed, Left, TriedStorage, FilesStored, FilesLoaded>;
 
 // Replace `bytes` with a message, and reuse its memory. Throw InvalidArgument for a message beyond the channel's
 // limits.
@@ -96,6 +130,9 @@ void encode_to_agent(const Piece& piece, channel::Bytes& bytes);
 void encode(const Fetch& fetch, channel::Bytes& bytes);
 void encode(const Move& move, channel::Bytes& bytes);
 void encode(const Drop& drop, channel::Bytes& bytes);
+void encode(const UseStorage& use, channel::Bytes& bytes);
+void encode(const StoreFiles& store, channel::Bytes& bytes);
+void encode(const LoadFiles& load, channel::Bytes& bytes);
 void encode(const Told& told, channel::Bytes& bytes);
 void encode(const Exited& exited, channel::Bytes& bytes);
 void encode(const Draining& draining, channel::Bytes& bytes);
@@ -103,6 +140,9 @@ void encode(const Saw& saw, channel::Bytes& bytes);
 void encode_to_controller(const Piece& piece, channel::Bytes& bytes);
 void encode(const Printed& printed, channel::Bytes& bytes);
 void encode(const Left& left, channel::Bytes& bytes);
+void encode(const TriedStorage& tried, channel::Bytes& bytes);
+void encode(const FilesStored& stored, channel::Bytes& bytes);
+void encode(const FilesLoaded& loaded, channel::Bytes& bytes);
 
 // The other end is not trusted: throw ProtocolError for bytes that are no such message. The bytes begin at a multiple
 // of eight; frames and bodies are parts of them.

@@ -1,0 +1,67 @@
+#include "engine/cluster/storage_reach.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/checksum.h"
+
+namespace cadre::engine::cluster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using namespace std::chrono_literals;
+
+class StorageReachTest : public testing::Test {
+ protected:
+  static TriedStorage found(const std::string& contents) { return {.checksum = base::checksum_of(contents)}; }
+
+  StorageReach reach{
+      {.uri = {.scheme = "s3", .location = "bucket/run"}, .file = "lease.json", .contents = "of this run"}};
+  const StorageReach::TimePoint begin{1000s};
+};
+
+TEST_F(StorageReachTest, ANodeReachesItThatFindsWhatTheControllerHasWritten) {
+  const UseStorage use = reach.begin(1, begin);
+  EXPECT_EQ(use.uri, "s3://bucket/run");
+  EXPECT_EQ(use.file, "lease.json");
+  EXPECT_TRUE(reach.is_trying(1));
+  EXPECT_FALSE(reach.is_reached(1, begin));
+  EXPECT_EQ(reach.take(1, found("of this run")), "");
+  EXPECT_FALSE(reach.is_any_trying());
+  EXPECT_TRUE(reach.is_reached(1, begin));
+  reach.forget(1);
+  EXPECT_FALSE(reach.is_reached(1, begin));
+}
+
+TEST_F(StorageReachTest, ANodeDoesNotThatFindsSomethingElseOrNothing) {
+  for (const NodeId node : {1, 2}) reach.begin(node, begin);
+  EXPECT_THAT(reach.take(1, found("of another run")), HasSubstr("its lease.json differs"));
+  EXPECT_EQ(reach.take(2, {.fault = "connection refused"}), "connection refused");
+  for (const NodeId node : {1, 2, 3}) EXPECT_FALSE(reach.is_reached(node, begin)) << node;
+}
+
+TEST_F(StorageReachTest, ANodeThatSaysNothingIsGivenUp) {
+  reach.begin(1, begin);
+  reach.begin(2, begin + 1s);
+  EXPECT_THAT(reach.give_up(begin + StorageReach::time_to_try - 1ms), IsEmpty());
+  EXPECT_THAT(reach.give_up(begin + StorageReach::time_to_try), ElementsAre(1));
+  EXPECT_TRUE(reach.is_any_trying());
+  EXPECT_NE(reach.take(1, found("of this run")), "") << "it comes too late";
+  EXPECT_FALSE(reach.is_reached(1, begin));
+  EXPECT_EQ(reach.take(2, found("of this run")), "");
+}
+
+TEST_F(StorageReachTest, ANodeThatFailsThereDoesWithoutItForAWhile) {
+  reach.begin(1, begin);
+  EXPECT_EQ(reach.take(1, found("of this run")), "");
+  EXPECT_TRUE(reach.fails(1, begin));
+  EXPECT_FALSE(reach.fails(1, begin + 1s)) << "it is known";
+  EXPECT_FALSE(reach.is_reached(1, begin + StorageReach::time_without));
+  EXPECT_TRUE(reach.is_reached(1, begin + 1s + StorageReach::time_without));
+  EXPECT_FALSE(reach.fails(2, begin)) << "nobody knows that node";
+}
+
+}  // namespace
+}  // namespace cadre::engine::cluster
