@@ -86,9 +86,9 @@ class Stored(carried_test.Carried):
         return {name.removeprefix("tests/") for name in json.loads(self.tell("objects")) if "/checkpoint_" in name}
 
     def transferred(self, file):
-        """Returns the bytes that were written and read of objects that end so."""
+        """Returns how many megabytes were written and read of objects that end so; signatures between them are a little more."""
         found = [sizes for name, sizes in json.loads(self.tell("bytes")).items() if name.endswith(file)]
-        return [sum(sum(sizes[way]) for sizes in found) / MEGABYTE for way in (0, 1)]
+        return [round(sum(sum(sizes[way]) for sizes in found) / MEGABYTE) for way in (0, 1)]
 
     def wall(self, node):
         """Lets a node not reach the storage any more."""
