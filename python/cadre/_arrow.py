@@ -3,7 +3,6 @@
 import ctypes
 import glob
 import importlib
-import importlib.metadata
 import importlib.util
 import os
 import sys
@@ -52,6 +51,8 @@ def fault_of_storage(uri):
 def _version(place):
     """Returns the version of the pyarrow in a folder: by its package's record where it is not imported, which takes time."""
     if "pyarrow" not in sys.modules:
-        for found in importlib.metadata.Distribution.discover(name="pyarrow", path=[os.path.dirname(place)]):
+        from importlib import metadata
+
+        for found in metadata.Distribution.discover(name="pyarrow", path=[os.path.dirname(place)]):
             return found.version
     return importlib.import_module("pyarrow").__version__
