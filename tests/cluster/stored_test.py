@@ -212,6 +212,19 @@ class StoredTest(Stored):
         errors = self.finish_as_undisturbed(process)
         self.assertRegex(errors, "cadre: node n[12] fails at s3://tests/population, and its files go over its connection for 60 s: .*ACCESS_DENIED")
 
+    def test_what_continues_while_the_storage_fails_waits_for_it(self):
+        process = self.on_nodes()
+        restart_test.wait_until(lambda: len(self.agents()) == 2 and self.rows() > 20, "it is at work")
+        victim = self.agents()[0]
+        self.tell("fail refuse -1")
+        os.kill(victim, signal.SIGKILL)
+        restart_test.wait_until(lambda: len(set(self.agents()) - {victim}) == 2, "another agent has come")
+        requests = int(self.tell("requests"))
+        restart_test.wait_until(lambda: int(self.tell("requests")) > requests + 60, "it is tried again and again")
+        self.tell("well")
+        errors = self.finish_as_undisturbed(process)
+        self.assertIn("does not reach s3://tests/population", errors)
+
     # ---- In Python
 
     def start_in_python(self, samples=1, **config):
@@ -307,6 +320,16 @@ class StoredTrainingTest(Stored):
         self.wall("n2")
         output = self.output(self.on_nodes(self.tool("s3://tests", 20, 1)))
         self.assertEqual(output, self.output(self.start(self.tool(self.directory / "here", 20, 1))))
+        self.expect_only_what_is_listed(self.training())
+
+    def test_ranks_read_what_others_have_stored(self):
+        program = self.directory / "program.py"
+        program.write_text(carried_training_test.PROGRAM, encoding="utf-8")
+        self.output(self.on_nodes([sys.executable, program, "s3://tests", json.dumps({"bytes": 4 * MEGABYTE, "reads": True})]))
+        said = (self.training() / "rank_1" / "stdout").read_text()
+        self.assertIn("read 3", said)
+        self.assertRegex(said, "refused: .*the run keeps no checkpoint checkpoint_000000 any more")
+        self.assertEqual(self.transferred("/weights"), [16, 12])
         self.expect_only_what_is_listed(self.training())
 
     def test_a_large_checkpoint_is_stored_once_and_loaded_once(self):
