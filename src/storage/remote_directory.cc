@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -33,11 +34,23 @@ struct RemoteList {
   Dict files = {};
   std::string place = {};
 };
+// A list with files that are in parts.
+struct RemoteListWithParts {
+  std::int64_t format = 4;
+  Dict files = {};
+  std::string place = {};
+};
 
 template <class Document>
 Document read_document(const fs::path& path) {
   const Value stored = base::parse_json(base::read_file(path), path.string());
   return cadre::reading(path.string(), [&] { return cadre::document_from_value<Document>(stored); });
+}
+
+template <class List>
+Remote to_remote(const Value& stored) {
+  auto list = cadre::document_from_value<List>(stored);
+  return {.files = std::move(list.files), .place = std::move(list.place)};
 }
 
 std::string part_of(const Value& listed) { return Config(listed.dict()).get<std::string>("part", ""); }
@@ -144,7 +157,8 @@ std::optional<Uri> published_place(const fs::path& path) {
 void check_list(const Dict& files, const std::string& source) {
   for (const auto& [name, file] : files) {
     base::InnerPath(name, source);
-    if (const std::string part = part_of(file); !part.empty()) base::InnerPath(part, source);
+    const std::string part = cadre::reading(source, [&file] { return part_of(file); });
+    if (!part.empty()) base::InnerPath(part, source);
   }
 }
 
@@ -173,8 +187,11 @@ std::optional<Remote> remote_files(const fs::path& directory) {
   const fs::path path = directory / kRemoteFile;
   std::error_code unreadable;
   if (!fs::exists(path, unreadable)) return std::nullopt;
-  auto list = read_document<RemoteList>(path);
-  Remote remote{.files = std::move(list.files), .place = std::move(list.place)};
+  const Value stored = base::parse_json(base::read_file(path), path.string());
+  Remote remote = cadre::reading(path.string(), [&] {
+    const bool has_parts = Config(stored.dict()).get<std::int64_t>("format", 0) == RemoteListWithParts().format;
+    return has_parts ? to_remote<RemoteListWithParts>(stored) : to_remote<RemoteList>(stored);
+  });
   check(remote, path.string());
   return remote;
 }
@@ -200,8 +217,11 @@ void make_remote(const fs::path& directory, const Remote& remote) {
 }
 
 void replace_list(const fs::path& directory, const Remote& remote) {
-  const RemoteList list{.files = remote.files, .place = remote.place};
-  base::replace_file(directory / kRemoteFile, base::to_json(cadre::to_stored(list).dict()));
+  const bool has_parts =
+      std::ranges::any_of(remote.files, [](const auto& file) { return !part_of(file.second).empty(); });
+  const Value list = has_parts ? cadre::to_stored(RemoteListWithParts{.files = remote.files, .place = remote.place})
+                               : cadre::to_stored(RemoteList{.files = remote.files, .place = remote.place});
+  base::replace_file(directory / kRemoteFile, base::to_json(list.dict()));
 }
 
 void replace_by_remote(const fs::path& directory, const Remote& remote) {

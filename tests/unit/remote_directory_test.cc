@@ -48,9 +48,20 @@ TEST(RemoteDirectory, FilesOfPartsAreDownloadedFromTheirParts) {
   Dict files = in_part({{"weights", kSeven}}, "0");
   add_files(files, in_part({{"weights", kSeven}, {"more", kSeven}}, "1"));
   make_remote(run / "checkpoint", {.files = files, .place = "stored"});
+  EXPECT_NE(base::read_file(run / "checkpoint" / kRemoteFile).find("\"format\": 4"), std::string::npos)
+      << "a program that knows no parts must not look for the files elsewhere";
   fetch(run / "checkpoint");
   EXPECT_EQ(base::read_file(run / "checkpoint/weights"), "part 0\n");
   EXPECT_EQ(base::read_file(run / "checkpoint/more"), "part 1\n");
+}
+
+TEST(RemoteDirectory, AListThatIsNoneIsDamaged) {
+  const test_support::TemporaryDirectory folder;
+  for (const char* list : {"[]", "7", R"({"format": "4"})", R"({"format": 5, "files": {}, "place": ""})",
+                           R"({"format": 3, "files": {"model": 7}, "place": ""})"}) {
+    std::ofstream(folder.path() / kRemoteFile) << list;
+    EXPECT_THROW(remote_files(folder.path()), StorageError) << list;
+  }
 }
 
 TEST(RemoteDirectory, PathsThatLeadOutAreRefused) {
