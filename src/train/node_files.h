@@ -45,7 +45,7 @@ class NodeFiles {
   engine::Engine& engine_;
   std::map<OnNode, Part> coming_ = {};
   std::map<OnNode, Part> here_ = {};  // and not committed
-  // Of parts that are in a storage only, where others are here; the value: why it has failed, or nothing.
+  // Downloads of parts that are in a storage only, while others are here; the value: why it has failed, or nothing.
   std::map<CheckpointNumber, std::future<std::string>> downloads_ = {};
 };
 

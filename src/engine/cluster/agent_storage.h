@@ -1,5 +1,5 @@
-// What an agent does in the storage where the run is published, in threads of its own: tries it, stores what workers
-// report, and loads what they need.
+// Uses the storage where the run is published, for an agent, in threads: tries it, stores what workers report, and
+// loads what they need.
 #pragma once
 
 #include <filesystem>

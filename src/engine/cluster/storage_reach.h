@@ -1,4 +1,4 @@
-// Which nodes reach the storage where a run is published: found out by trying, not configured. Pure.
+// Keeps for each node if it reaches the storage where a run is published: found out by trying, not configured. Pure.
 #pragma once
 
 #include <chrono>
