@@ -2,6 +2,7 @@
 
 import importlib.util
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -150,7 +151,8 @@ class KillsTest(TuneTest):
 
     def test_a_compiled_program(self):
         source = pathlib.Path(EXAMPLES).parents[1]
-        subprocess.run(["cc", "-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{source}/include",
+        compiler = next(path for path in map(shutil.which, ["cc", "clang-19", "clang"]) if path)
+        subprocess.run([compiler, "-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{source}/include",
                         EXAMPLES / "descent.c", "-o", self.folder / "descent"], check=True)
         self.check("loss", "min", 1e-3, "./descent", "{lr}", "{momentum}")
 
