@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
@@ -52,7 +53,10 @@ std::string how_to_get_arrow() {
 void set_arrow_loader(void (*load)(const std::string& user)) { arrow_loader = load; }
 
 void prepare_arrow(const std::string& user) {
-  if (arrow_loader != nullptr) arrow_loader(user);
+  static std::atomic<bool> is_prepared = false;
+  if (arrow_loader == nullptr || is_prepared) return;
+  arrow_loader(user);
+  is_prepared = true;
 }
 
 }  // namespace cadre::storage

@@ -21,7 +21,7 @@ std::string how_to_get_arrow();
 // programs have Arrow in a place of its own, such as Python, loads Arrow's libraries there. The function may throw.
 // Called before any thread is started.
 void set_arrow_loader(void (*load)(const std::string& user));
-// Calls that function, if there is one.
+// Calls that function, if there is one, until it has returned once.
 void prepare_arrow(const std::string& user);
 
 }  // namespace cadre::storage

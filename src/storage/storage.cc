@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::array kObjectSchemes{"s3", "gs", "gcs", "abfs", "abfss"};
 
+bool needs_module(const Uri& uri) { return std::ranges::find(kObjectSchemes, uri.scheme) != kObjectSchemes.end(); }
+
 // Returns the function of the library for object storages. Throws InvalidArgument with what is missing.
 OpenObjectStorage load_module(const Uri& uri) {
   prepare_arrow(shown(uri));
@@ -64,10 +66,13 @@ std::optional<Version> Storage::upload_if(const fs::path& file, const std::strin
   return checksum_text(upload(file, name));
 }
 
+void prepare_storage(const Uri& uri) {
+  if (needs_module(uri)) load_module(uri);
+}
+
 std::unique_ptr<Storage> open_storage(const Uri& uri) {
   if (const fs::path directory = directory_of(uri); !directory.empty()) return std::make_unique<FileStorage>(directory);
-  if (std::ranges::find(kObjectSchemes, uri.scheme) != kObjectSchemes.end())
-    return std::unique_ptr<Storage>(load_module(uri)(uri));
+  if (needs_module(uri)) return std::unique_ptr<Storage>(load_module(uri)(uri));
   throw InvalidArgument(fmt::format("nothing is known about the scheme of {}: there are file, {}", shown(uri),
                                     fmt::join(kObjectSchemes, ", ")));
 }

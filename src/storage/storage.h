@@ -99,6 +99,11 @@ class Storage {
                                            const std::optional<Version>& expected);
 };
 
+// Loads the library that open_storage needs for a URI, if it needs one. A thread other than the main thread of a host
+// comes after this: the host's interpreter, which may be needed once, may belong to the main thread. Throws
+// InvalidArgument if the library is missing.
+void prepare_storage(const Uri& uri);
+
 // Opens the storage with its root at a URI. Writes nothing and does not check if the storage can be reached. Throws
 // InvalidArgument for an unknown scheme, or if the library for the scheme is missing.
 std::unique_ptr<Storage> open_storage(const Uri& uri);

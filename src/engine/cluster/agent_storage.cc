@@ -19,6 +19,7 @@
 #include "cadre/error.h"
 #include "storage/remote_directory.h"
 #include "storage/retry.h"
+#include "storage/storage.h"
 #include "storage/uploads.h"
 
 namespace cadre::engine::cluster {
@@ -148,7 +149,15 @@ void AgentStorage::Shared::add(const std::shared_ptr<Shared>& shared, std::funct
 
 AgentStorage::AgentStorage(const UseStorage& use, fs::path directory, std::function<void()> wake)
     : shared_(std::make_shared<Shared>(use, std::move(directory), std::move(wake))) {
-  Shared::add(shared_, [shared = shared_.get()] { return Done(shared->attempt()); });
+  std::string fault;
+  try {
+    storage::prepare_storage(storage::parse_uri(use.uri));
+  } catch (const std::exception& error) {
+    fault = error.what();
+  }
+  Shared::add(shared_, [shared = shared_.get(), fault] {
+    return Done(fault.empty() ? shared->attempt() : TriedStorage{.uri = shared->use.uri, .fault = fault});
+  });
 }
 
 AgentStorage::~AgentStorage() {

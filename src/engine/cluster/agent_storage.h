@@ -14,7 +14,8 @@ namespace cadre::engine::cluster {
 
 class AgentStorage {
  public:
-  // `wake` is called in these threads when take_done() has something. Begins to try the storage.
+  // `wake` is called in these threads when take_done() has something. Loads the library for the storage, in the calling
+  // thread, which is the main thread, and begins to try the storage.
   AgentStorage(const UseStorage& use, std::filesystem::path directory, std::function<void()> wake);
   // Gives up what is not done, but does not wait for a request that the storage does not answer. `wake` is not called
   // any more.
