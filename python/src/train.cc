@@ -52,7 +52,7 @@ nb::list to_list(const std::vector<train::ReportedCheckpoint>& checkpoints) {
   return found;
 }
 
-// What a result was read from, if it is a temporary copy of what is published, which holds its checkpoints' lists.
+// Keeps the temporary copy of a published run from which a result was read: it has the lists of the checkpoints' files.
 struct ReadingCopy {
   std::shared_ptr<const std::filesystem::path> path = {};
 };

@@ -46,8 +46,7 @@ bool is_arrow_missing(const std::string& reason) {
 
 std::string how_to_get_arrow() {
   return "where Cadre is a Python package, pip install \"cadre-tune[storage]\"; elsewhere install Cadre again, or name "
-         "the "
-         "folder pyarrow of the Python wheel of that version in CADRE_ARROW_ROOT";
+         "the folder pyarrow of the Python wheel of that version in CADRE_ARROW_ROOT";
 }
 
 void set_arrow_loader(void (*load)(const std::string& user)) { arrow_loader = load; }

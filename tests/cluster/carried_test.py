@@ -53,6 +53,30 @@ class Carried(commands_test.RemoteShell):
         self.storage = pathlib.Path("/mnt") / self.directory.name
         self.storage.mkdir()
         self.addCleanup(shutil.rmtree, self.storage, ignore_errors=True)
+        self.storage_path = str(self.storage)  # as the command has it
+
+    def undisturbed(self):
+        here = self.directory / "here"
+        command = [word.replace(self.storage_path, str(here)) for word in self.command()]
+        output, errors = self.start(command).communicate(timeout=restart_test.DEADLINE_S)
+        self.assertEqual(errors, "")
+        return here / "population", [json.loads(line)["value"] for line in output.splitlines()]
+
+    def rows_of(self, experiment):
+        return {file.parent.name: [json.loads(line)["done"] for line in file.read_text().splitlines()]
+                for file in experiment.glob("*/result.json")}
+
+    def finish_as_undisturbed(self, process):
+        """Expects the outcome of one machine, and the files that expect_files() asks for. Returns what the program has said."""
+        self.hurry().touch()
+        output, errors = process.communicate(timeout=restart_test.DEADLINE_S)
+        self.assertEqual(process.returncode, 0, errors + output)
+        here, values = self.undisturbed()
+        self.assertEqual([json.loads(line)["value"] for line in output.splitlines()], values, errors)
+        self.assertEqual(self.rows_of(self.experiment()), self.rows_of(here))
+        self.expect_files(here)
+        self.expect_no_agents()
+        return errors
 
 
 class CarriedTest(Carried):
@@ -67,26 +91,8 @@ class CarriedTest(Carried):
         self.assertFalse(list(experiment.glob("*/.reporting*")))
         return checkpoints
 
-    def undisturbed(self):
-        here = self.directory / "here"
-        command = [word.replace(str(self.storage), str(here)) for word in self.command()]
-        output, errors = self.start(command).communicate(timeout=restart_test.DEADLINE_S)
-        self.assertEqual(errors, "")
-        return here / "population", [json.loads(line)["value"] for line in output.splitlines()]
-
-    def rows_of(self, experiment):
-        return {file.parent.name: [json.loads(line)["done"] for line in file.read_text().splitlines()]
-                for file in experiment.glob("*/result.json")}
-
-    def finish_as_undisturbed(self, process):
-        self.hurry().touch()
-        output, errors = process.communicate(timeout=restart_test.DEADLINE_S)
-        self.assertEqual(process.returncode, 0, errors + output)
-        here, values = self.undisturbed()
-        self.assertEqual([json.loads(line)["value"] for line in output.splitlines()], values)
+    def expect_files(self, here):
         self.assertEqual(self.files(self.experiment()), self.files(here))
-        self.assertEqual(self.rows_of(self.experiment()), self.rows_of(here))
-        self.expect_no_agents()
 
     def test_the_directory_has_what_it_has_on_one_machine(self):
         process = self.begin()

@@ -70,6 +70,7 @@ class Stored(carried_test.Carried):
                                                  self.cluster.address("ctl")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for act in (self.server.wait, self.server.stdout.close, self.server.stdin.close):
             self.addCleanup(act)
+        self.storage_path = "s3://tests"
         self.port = self.server.stdout.readline().strip()
         self.tell("bucket tests")
         self.place = {"AWS_ENDPOINT_URL": f"http://{self.cluster.address('ctl')}:{self.port}", "AWS_ACCESS_KEY_ID": "test",
@@ -135,32 +136,13 @@ class StoredTest(Stored):
         return self.storage / "cadre_results" / "population"
 
     def command(self):
-        return ["env", f"CADRE_TEST_HURRY={self.hurry()}", str(restart_test.TOOL), "s3://tests", *map(str, (self.trials, self.iterations, self.pause_ms))]
+        return ["env", f"CADRE_TEST_HURRY={self.hurry()}", str(restart_test.TOOL), self.storage_path, *map(str, (self.trials, self.iterations, self.pause_ms))]
 
     def on_nodes(self, command=None, **members):
         return super().on_nodes(command or self.command(), **members)
 
-    def undisturbed(self):
-        here = self.directory / "here"
-        command = [str(here) if word == "s3://tests" else word for word in self.command()]
-        output, errors = self.start(command).communicate(timeout=restart_test.DEADLINE_S)
-        self.assertEqual(errors, "")
-        return here / "population", [json.loads(line)["value"] for line in output.splitlines()]
-
-    def rows_of(self, experiment):
-        return {file.parent.name: [json.loads(line)["done"] for line in file.read_text().splitlines()]
-                for file in experiment.glob("*/result.json")}
-
-    def finish_as_undisturbed(self, process):
-        self.hurry().touch()
-        output, errors = process.communicate(timeout=restart_test.DEADLINE_S)
-        self.assertEqual(process.returncode, 0, errors + output)
-        here, values = self.undisturbed()
-        self.assertEqual([json.loads(line)["value"] for line in output.splitlines()], values, errors)
-        self.assertEqual(self.rows_of(self.experiment()), self.rows_of(here))
+    def expect_files(self, here):
         self.expect_only_what_is_listed(self.experiment())
-        self.expect_no_agents()
-        return errors
 
     def places(self):
         """Returns the names of checkpoints' directories in the storage."""
@@ -241,7 +223,7 @@ class StoredTest(Stored):
     def start_in_python(self, samples=1, **config):
         program = self.directory / "program.py"
         program.write_text(PROGRAM, encoding="utf-8")
-        return self.on_nodes([sys.executable, program, "s3://tests", json.dumps(config), str(samples)])
+        return self.on_nodes([sys.executable, program, self.storage_path, json.dumps(config), str(samples)])
 
     def learning(self):
         return self.storage / "cadre_results" / "learning"
@@ -315,11 +297,11 @@ class StoredTrainingTest(Stored):
         restart_test.wait_until(lambda: file.exists() and file.read_text().count("\n") >= number, f"{number} reports")
 
     def test_ranks_that_report_in_all_ways_and_are_killed_come_to_what_one_machine_comes_to(self):
-        process = self.on_nodes(self.tool("s3://tests", 30, 50))
+        process = self.on_nodes(self.tool(self.storage_path, 30, 50))
         self.wait_for_reports(8)
         self.cluster.kill("checkpoints_tool", node="ctl")
         process.wait(restart_test.DEADLINE_S)
-        process = self.on_nodes(self.tool("s3://tests", 30, 50))
+        process = self.on_nodes(self.tool(self.storage_path, 30, 50))
         self.wait_for_reports(18)
         self.cluster.kill("checkpoints_tool", node="n1")
         output = self.output(process)
@@ -328,14 +310,14 @@ class StoredTrainingTest(Stored):
 
     def test_parts_of_a_node_that_does_not_reach_the_storage_are_merged_with_others(self):
         self.wall("n2")
-        output = self.output(self.on_nodes(self.tool("s3://tests", 20, 1)))
+        output = self.output(self.on_nodes(self.tool(self.storage_path, 20, 1)))
         self.assertEqual(output, self.output(self.start(self.tool(self.directory / "here", 20, 1))))
         self.expect_only_what_is_listed(self.training())
 
     def test_ranks_read_what_others_have_stored(self):
         program = self.directory / "program.py"
         program.write_text(carried_training_test.PROGRAM, encoding="utf-8")
-        self.output(self.on_nodes([sys.executable, program, "s3://tests", json.dumps({"bytes": 4 * MEGABYTE, "reads": True})]))
+        self.output(self.on_nodes([sys.executable, program, self.storage_path, json.dumps({"bytes": 4 * MEGABYTE, "reads": True})]))
         said = (self.training() / "rank_1" / "stdout").read_text()
         self.assertIn("read 3", said)
         self.assertRegex(said, "refused: .*the run keeps no checkpoint checkpoint_000000 any more")
@@ -346,7 +328,7 @@ class StoredTrainingTest(Stored):
         program, go_on = self.directory / "program.py", self.directory / "go_on"
         program.write_text(carried_training_test.PROGRAM, encoding="utf-8")
         config = {"bytes": 50 * MEGABYTE, "steps_before": 1, "steps": 2, "go_on": str(go_on)}
-        process = self.on_nodes([sys.executable, program, "s3://tests", json.dumps(config)])
+        process = self.on_nodes([sys.executable, program, self.storage_path, json.dumps(config)])
         restart_test.wait_until(lambda: list(self.training().glob("checkpoint_000000")), "a checkpoint is there")
         self.assertEqual(self.transferred("/weights"), [50, 0])
         self.assertLess(self.megabytes("n1", "tx") + self.megabytes("n2", "tx"), 58)
