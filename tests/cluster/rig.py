@@ -123,9 +123,23 @@ def missing(slurm=True):
         command = ["unshare", "--fork", "--pid", "--mount", "--net", "--uts", "--mount-proc", "sh", "-c", PROBE, "sh",
                    errors.name, overlay(), *programs]
         done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=DEADLINE_S, check=False)
-    if done.returncode == 0:
-        return None
-    return f"this machine lacks {done.stdout.strip()}" if done.stdout else f"no namespaces: {done.stderr.strip()}"
+    if done.returncode != 0:
+        return f"this machine lacks {done.stdout.strip()}" if done.stdout else f"no namespaces: {done.stderr.strip()}"
+    if not _keeps_root():
+        return "a cluster's commands would run outside of this chroot, which needs a root of its own (pivot_root)"
+    return None
+
+
+def _keeps_root():
+    """Returns whether a command that enters another process's namespace of mounts has this process's root: in a chroot
+    it has that of the namespace, and with it somebody else's files."""
+    with subprocess.Popen(["unshare", "--mount", "cat"], stdin=subprocess.PIPE, env=environment()) as holder:
+        here = os.readlink("/proc/self/ns/mnt")
+        wait_until(lambda: os.readlink(f"/proc/{holder.pid}/ns/mnt") != here, "a namespace of mounts is made")
+        there = subprocess.run(["nsenter", "--target", str(holder.pid), "--mount", "stat", "--format=%d:%i", "/"],
+                               env=environment(), capture_output=True, text=True, timeout=DEADLINE_S, check=False).stdout
+    root = os.stat("/")
+    return there.strip() == f"{root.st_dev}:{root.st_ino}"
 
 
 def wait_until(condition, what, deadline_s=DEADLINE_S):

@@ -141,10 +141,11 @@ class SeveralRigsTest(unittest.TestCase):
 
     def test_a_node_has_private_folders(self):
         with rig.Rig(nodes=2, slurm=False, private=["/mnt"]) as cluster:
-            cluster.run("n1", ["touch", "/mnt/mine"])
-            self.assertEqual(cluster.run("n1", ["ls", "/mnt"]).stdout, "mine\n")
-            self.assertNotIn("mine", cluster.run("n2", ["ls", "/mnt"]).stdout)
-            self.assertFalse(pathlib.Path("/mnt/mine").exists())
+            mine = pathlib.Path("/mnt") / cluster.directory.name
+            cluster.run("n1", ["touch", mine])
+            self.assertEqual(cluster.run("n1", ["ls", "/mnt"]).stdout, f"{mine.name}\n")
+            self.assertEqual(cluster.run("n2", ["ls", "/mnt"]).stdout, "")
+            self.assertFalse(mine.exists())
 
 
 class NothingIsLeftTest(unittest.TestCase):

@@ -147,7 +147,7 @@ class LiveTest(DashboardTest):
                 self.assertEqual(page.evaluate("document.activeElement.className"), "chart")
                 self.assertEqual(page.get_attribute("#tab-1", "aria-selected"), "true")
                 page.click("#tab-0")  # its panel is made now, of what has come meanwhile
-                self.assertEqual(page.evaluate(iteration.replace("panel-1", "panel-0")), "5")
+                wait_until(page, f"{iteration.replace('panel-1', 'panel-0')} === '5'")
                 for running in one, two:  # catches up after both have gone on
                     running.open_gate(2)
                 with self.opened(page.url) as fresh:
