@@ -154,7 +154,9 @@ void run(Options& options) {
   DashboardControls controls;
   dashboard::ControlQueue requests(controls, [&] { server_of_board->wake(); });
   dashboard::Site site(token, board, options.allow_control ? &requests : nullptr);
-  http::Server server({.address = options.address, .port = static_cast<std::uint16_t>(options.port)},
+  http::Server server({.address = options.address,
+                       .port = static_cast<std::uint16_t>(options.port),
+                       .headers = dashboard::common_headers()},
                       [&](const http::Request& request) { return site.handle(request); });
   server_of_board = &server;
   dashboard::Reader reader(board, experiments,

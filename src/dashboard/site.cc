@@ -28,21 +28,10 @@ constexpr std::string_view kControlName = "control";  // of the lines of index.h
 constexpr std::string_view kControlPath = "/control";
 constexpr std::string_view kControlScript = "scripts/control.js";
 
-// The headers of every response. Pages load scripts, styles and streams of this server, and nothing else; no other page
-// may embed them.
+constexpr char kPolicy[] = "Content-Security-Policy";
+
 http::Response response(int status, const char* type, std::string body) {
-  return {.status = status,
-          .type = type,
-          .body = std::make_shared<const std::string>(std::move(body)),
-          .headers = {{"Content-Security-Policy",
-                       "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
-                       "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
-                      {"X-Content-Type-Options", "nosniff"},
-                      {"X-Frame-Options", "DENY"},
-                      {"Referrer-Policy", "no-referrer"},
-                      {"Cross-Origin-Opener-Policy", "same-origin"},
-                      {"Cross-Origin-Resource-Policy", "same-origin"},
-                      {"Cache-Control", "no-store"}}};
+  return {.status = status, .type = type, .body = std::make_shared<const std::string>(std::move(body))};
 }
 
 // A page that says why there is no other. `text`: HTML of this program's own.
@@ -55,7 +44,7 @@ http::Response message(int status, std::string_view title, std::string_view text
                   "system-ui, sans-serif }} code {{ font-family: ui-monospace, monospace }}</style></head>"
                   "<body><h1>{0}</h1>{1}</body></html>\n",
                   title, text));
-  made.headers.front().second = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+  made.headers = {{kPolicy, "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"}};
   return made;
 }
 
@@ -189,6 +178,18 @@ bool ends_with_one_of(std::string_view path, std::initializer_list<std::string_v
 }
 
 }  // namespace
+
+http::Headers common_headers() {
+  return {{kPolicy,
+           "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+           "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+          {"X-Content-Type-Options", "nosniff"},
+          {"X-Frame-Options", "DENY"},
+          {"Referrer-Policy", "no-referrer"},
+          {"Cross-Origin-Opener-Policy", "same-origin"},
+          {"Cross-Origin-Resource-Policy", "same-origin"},
+          {"Cache-Control", "no-store"}};
+}
 
 Site::Site(std::string token, Board& board, ControlQueue* controls, std::span<const report::PageFile> files)
     : token_(std::move(token)), board_(board), controls_(controls), files_(files) {}

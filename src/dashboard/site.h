@@ -12,6 +12,10 @@
 
 namespace cadre::dashboard {
 
+// Returns the headers of every response: pages load scripts, styles and streams of this server, and nothing else; no
+// other page may embed them.
+http::Headers common_headers();
+
 // Below /<token>/ are the list of experiments ("/"), a page for each or several ("/experiment?id=...&id=..."), the
 // streams of both ("/events", "/events?id=...&id=..."), and the scripts and style sheets. A POST to "/control?id=..."
 // makes a request to an experiment, if that is allowed; docs/formats.md, "The dashboard", describes it. All else is

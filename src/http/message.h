@@ -22,6 +22,8 @@ struct Request {
   std::string body = {};          // of a POST
 };
 
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
 // A stream of server-sent events. Used by the server's thread only, and destroyed when the client is gone.
 class EventSource {
  public:
@@ -36,10 +38,10 @@ class PendingResponse;
 struct Response {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
-  std::shared_ptr<const std::string> body = {};                   // empty: none
-  std::vector<std::pair<std::string, std::string>> headers = {};  // beside Content-Type and Content-Length
-  std::unique_ptr<EventSource> events = {};                       // in place of a body
-  std::unique_ptr<PendingResponse> pending = {};                  // in place of everything else
+  std::shared_ptr<const std::string> body = {};   // empty: none
+  Headers headers = {};                           // beside Content-Type, Content-Length and those of ServerOptions
+  std::unique_ptr<EventSource> events = {};       // in place of a body
+  std::unique_ptr<PendingResponse> pending = {};  // in place of everything else
 };
 
 // A response that takes a while. Used by the server's thread only.

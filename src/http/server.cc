@@ -301,6 +301,10 @@ class Server::Implementation final : private kj::HttpService,
   kj::Promise<void> answer(http::Response made, kj::HttpService::Response& response) {
     kj::HttpHeaders headers(*headers_);
     headers.set(kj::HttpHeaderId::CONTENT_TYPE, kj::heapString(made.type.data(), made.type.size()));
+    for (const auto& header : options_.headers) {
+      if (std::ranges::find(made.headers, header.first, &Headers::value_type::first) == made.headers.end())
+        made.headers.push_back(header);
+    }
     for (const auto& [name, value] : made.headers)
       headers.add(kj::heapString(name.data(), name.size()), kj::heapString(value.data(), value.size()));
     const auto status = static_cast<kj::uint>(made.status);

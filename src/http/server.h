@@ -15,6 +15,8 @@ namespace cadre::http {
 struct ServerOptions {
   std::string address = "127.0.0.1";  // or "::1"
   std::uint16_t port = 0;             // 0: a free one
+  // Of every response that does not have them itself, also of those to requests that the handler never sees.
+  Headers headers = {};
 
   std::size_t max_connections = 64;  // further ones wait until one is closed
   std::size_t max_target_bytes = 2048;

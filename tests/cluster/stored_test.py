@@ -100,6 +100,9 @@ class Stored(carried_test.Carried):
         self.cluster.run(node, ["sh", "-c", "nft add table inet walled && nft add chain inet walled out '{ type filter hook output priority 0; }' && "
                                             f"nft add rule inet walled out tcp dport {self.port} reject with tcp reset"])
 
+    def open_wall(self, node):
+        self.cluster.run(node, ["nft", "delete", "table", "inet", "walled"])
+
     def on_nodes(self, command, **members):
         return self.start(command, CADRE_CLUSTER=self.cluster_file(**members), **self.place)
 
@@ -189,6 +192,22 @@ class StoredTest(Stored):
         restart_test.wait_until(lambda: len(self.agents()) == 2 and self.rows() > 20, "it is at work")
         self.finish_as_undisturbed(process)
         self.assertEqual({name.count("_") for name in self.places()}, {1, 2}, "some were stored by n1, others published")
+
+    def test_a_node_that_reaches_the_storage_later_stores_there_from_then_on(self):
+        self.iterations, self.pause_ms = 100, 300
+        self.wall("n2")
+        process = self.on_nodes()
+        restart_test.wait_until(lambda: len(self.agents()) == 2 and self.rows() > 20, "it is at work")
+        [there] = [node["trials"] for node in self.nodes_of(self.experiment()) if node["name"] == "n2"]
+
+        def stored():
+            return [name for name in self.objects() if name.split("/")[-3][:5] in there and name.split("/")[-2].count("_") == 2]
+
+        self.assertEqual(stored(), [])
+        self.open_wall("n2")
+        self.assertTrue(any("node n2 reaches s3://tests/population now" in line for line in process.stderr))
+        restart_test.wait_until(stored, "n2 stores what its workers report")
+        self.finish_as_undisturbed(process)
 
     def test_a_storage_that_fails_for_a_while_costs_time_and_one_that_denies_is_done_without(self):
         process = self.on_nodes()

@@ -160,8 +160,12 @@ class AccessTest(unittest.TestCase):
     # ---- Clients that are none
 
     def test_requests_that_are_none_are_answered_and_forgotten(self):
-        self.assertIn(b"400", raw(self.dashboard, b"nonsense\r\n\r\n").split(b"\r\n")[0])
-        self.assertIn(b"414", raw(self.dashboard, b"GET /" + b"a" * 5000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n").split(b"\r\n")[0])
+        long = b"GET /" + b"a" * 5000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for status, sent in (b"400", b"nonsense\r\n\r\n"), (b"414", long):
+            line, *headers = raw(self.dashboard, sent).partition(b"\r\n\r\n")[0].split(b"\r\n")
+            self.assertIn(status, line)
+            for header in b"X-Content-Type-Options: nosniff", b"X-Frame-Options: DENY", b"Cache-Control: no-store":
+                self.assertIn(header, headers)
         self.assertNotIn(b" 200 ", raw(self.dashboard, b"GET " + self.dashboard.path.encode() + b" HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 200_000 + b"\r\n\r\n"))
         self.assertNotIn(b" 200 ", raw(self.dashboard, b"GET " + self.dashboard.path.encode() + b" HTTP/1.1\r\n\r\n"))
         self.assertEqual(raw(self.dashboard, b""), b"")

@@ -202,7 +202,7 @@ bool Carrier::rename_reported(NodeId node, const std::string& place) {
 }
 
 void Carrier::send_more() {
-  give_up_trying();
+  go_on_trying();
   take_downloads();
   std::vector<NodeId> ready;
   std::vector<Fault> faults;
@@ -517,7 +517,7 @@ std::map<std::string, std::string> Carrier::use_storage(RunStorage storage) {
   for (const Node& node : nodes_.nodes()) try_storage(node.id);
   while (reach_->is_any_trying()) {
     for (Event& event : ForwardingEngine::wait(kTryingPeriod)) hear(std::move(event));
-    give_up_trying();
+    go_on_trying();
   }
   return std::exchange(without_storage_, {});
 }
@@ -538,18 +538,23 @@ void Carrier::try_storage(NodeId node) { nodes_.send(node, reach_->begin(node, C
 
 void Carrier::arrived(NodeId node, const TriedStorage& tried) {
   if (!reach_ || !reach_->is_trying(node) || tried.uri != storage::to_string(reach_->storage().uri)) return;
-  const std::string fault = reach_->take(node, tried);
+  const std::string fault = reach_->take(node, tried, Clock::now());
   if (!fault.empty()) return cannot_use_storage(node, fault);
+  if (reach_->failed_tries(node) > 0)
+    std::fprintf(stderr, "cadre: node %s reaches %s now, and stores and loads files there itself\n",
+                 name_of(node).c_str(), storage::shown(reach_->storage().uri).c_str());
   announce(node);
 }
 
-void Carrier::give_up_trying() {
+void Carrier::go_on_trying() {
   if (!reach_) return;
   for (const NodeId node : reach_->give_up(Clock::now()))
     cannot_use_storage(node, fmt::format("it has not answered for {} s", StorageReach::time_to_try.count()));
+  for (const NodeId node : reach_->due(Clock::now())) try_storage(node);
 }
 
 void Carrier::cannot_use_storage(NodeId node, const std::string& fault) {
+  if (reach_->failed_tries(node) > 1) return;  // that is known
   const std::string name = name_of(node);
   if (joining_.contains(node)) {
     std::fprintf(stderr, "cadre: node %s does not reach %s, and its files go over its connection: %s\n", name.c_str(),

@@ -132,7 +132,7 @@ class Carrier final : public ForwardingEngine, private FilePeer {
   void take_downloads();
   std::vector<NodeId> nodes_that_wait_for(const std::string& download) const;
   void try_storage(NodeId node);
-  void give_up_trying();
+  void go_on_trying();
   void announce(NodeId node);
   void cannot_use_storage(NodeId node, const std::string& fault);
   void fails_in_storage(NodeId node, const std::string& fault);
