@@ -11,6 +11,7 @@ import sys
 import tempfile
 import unittest
 
+import compare_builds
 import run_all
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "search"))
@@ -265,6 +266,24 @@ class TableTest(unittest.TestCase):
         figure = {"figure": "share", "value": 0.95, "unit": "", "budget": 0.9, "limit": "at least", "met": True}
         self.assertEqual(list(run_all.rows([{"torch": False, "figures": [figure]}])),
                          [("share", "0.95", "at least 0.9", "yes", "")])
+
+    def test_builds_are_compared_by_pairs_of_runs(self):
+        def pairs(limit, *ratios):  # the machine gets slower, both builds with it
+            return [({"value": 10.0 * slow, "unit": "ms", "limit": limit}, {"value": 10.0 * slow * ratio, "unit": "ms", "limit": limit})
+                    for slow, ratio in enumerate(ratios, 1)]
+        for limit, ratios, expected in ("at most", (1.1, 1.05, 1.2), "WORSE"), ("at most", (0.9, 0.8, 1.3), ""), ("at most", (1.01, 1.01, 1.01), ""), \
+                ("at least", (0.9, 0.95, 0.8), "WORSE"), ("at least", (1.1, 1.2, 1.1), ""):
+            shown, is_worse = compare_builds.row("a trial", pairs(limit, *ratios), 0.02)
+            self.assertEqual((shown[-1], is_worse), (expected, bool(expected)), ratios)
+            self.assertEqual([shown[1], shown[3]], ["20 ms", f"{sorted(ratios)[1]:.3f}"])
+
+    def test_a_build_compared_with_itself_has_all_figures(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, compare_builds.__file__, BIN, BIN, "--runs", "1", "--only", "^train-start", "--allowed", "1000", "--results", folder],
+                                  capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("after/before", done.stdout.splitlines()[0])
+            self.assertGreaterEqual(len(done.stdout.splitlines()), 2, done.stdout)
 
 
 if __name__ == "__main__":
