@@ -23,7 +23,7 @@ namespace {
 
 using tune::Scope;
 
-struct Options {
+struct BestOptions {
   std::string experiment = {};
   std::string metric = {};
   std::string mode = {};
@@ -58,7 +58,7 @@ std::string other_result(const tune::Result& trial, const Checkpoint& checkpoint
 
 // ---- One metric
 
-void show_best(const tune::ResultGrid& grid, const Options& options) {
+void show_best(const tune::ResultGrid& grid, const BestOptions& options) {
   const Scope scope = scope_of(options.scope);
   const auto [metric, mode] = direction_of(grid.summary(), options.metric, options.mode);
   const tune::Result& best = grid.get_best_result(metric, mode, scope);
@@ -101,7 +101,7 @@ struct Front {
   std::vector<std::vector<std::optional<double>>> values = {};
 };
 
-Front front_of(const tune::ResultGrid& grid, const Options& options) {
+Front front_of(const tune::ResultGrid& grid, const BestOptions& options) {
   const Scope scope = scope_of(options.scope);
   Front front{.metrics = objectives_of(grid.summary(), options.pareto), .trials = {}};
   front.trials = grid.pareto_front(front.metrics, scope);
@@ -109,7 +109,7 @@ Front front_of(const tune::ResultGrid& grid, const Options& options) {
   return front;
 }
 
-Dict front_document(const tune::ResultGrid& grid, const Front& front, const Options& options) {
+Dict front_document(const tune::ResultGrid& grid, const Front& front, const BestOptions& options) {
   List metrics;
   for (const Objective& metric : front.metrics)
     metrics.push_back(Dict{{"metric", metric.name}, {"mode", control::to_string(*metric.mode)}});
@@ -142,7 +142,7 @@ Table table_of(const tune::ResultGrid& grid, const Front& front) {
   return table;
 }
 
-void show_front(const tune::ResultGrid& grid, const Options& options) {
+void show_front(const tune::ResultGrid& grid, const BestOptions& options) {
   const Front front = front_of(grid, options);
   if (options.json) return write_json(front_document(grid, front, options));
   std::string metrics;
@@ -158,8 +158,8 @@ void show_front(const tune::ResultGrid& grid, const Options& options) {
 
 // ---- A training run
 
-void show_best_of_run(const TrainingRun& run, const Options& options) {
-  if (!options.pareto.empty() || options.scope != Options().scope)
+void show_best_of_run(const TrainingRun& run, const BestOptions& options) {
+  if (!options.pareto.empty() || options.scope != BestOptions().scope)
     throw InvalidArgument(fmt::format("{} is a training run: --{} is for the trials of an experiment", run.name,
                                       options.pareto.empty() ? "scope" : "pareto"));
   const auto [metric, mode] = direction_of(
@@ -187,7 +187,7 @@ void show_best_of_run(const TrainingRun& run, const Options& options) {
   page.write();
 }
 
-void run(const Options& options) {
+void run(const BestOptions& options) {
   const Found found = find_directory(options.experiment);
   if (is_training_run(found.directory)) return show_best_of_run(read_training_run(found.directory), options);
   const tune::ResultGrid grid = open_experiment(found);
@@ -197,7 +197,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_best(Command& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<BestOptions>();
   Command command = program.add_command("best", "Show the best trial, checkpoint or Pareto front");
   command.option("experiment", &options->experiment, "Its directory, name or URI, or a training run's").required();
   const Option metric = command.option("--metric", &options->metric, "What counts [the experiment's metric]");

@@ -41,7 +41,7 @@ namespace fs = std::filesystem;
 // A page is served while the reader may be busy, but not longer than this at the end.
 constexpr std::chrono::milliseconds kLongestEnd(500);
 
-struct Options {
+struct DashboardOptions {
   std::vector<std::string> places = {};
   std::int64_t port = 0;
   std::string address = "127.0.0.1";
@@ -140,7 +140,7 @@ class BackgroundThread {
   std::thread thread_ = {};
 };
 
-void run(Options& options) {
+void run(DashboardOptions& options) {
   std::packaged_task<void()> check([&] { check_places(options.places); });
   thread_without_signals([&] { check(); }).join();
   check.get_future().get();
@@ -179,7 +179,7 @@ void run(Options& options) {
 }  // namespace
 
 void add_dashboard(Command& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DashboardOptions>();
   Command command = program.add_command("dashboard", "Serve pages that show experiments live");
   command.option("places", &options->places, "Directories or URIs [~/cadre_results]");
   command.option("--port", &options->port, "[a free one]").in_range(1, 65535);

@@ -13,7 +13,7 @@
 namespace cadre::cli {
 namespace {
 
-struct Options {
+struct ExportOptions {
   std::string experiment = {};
   std::string format = "csv";
   bool all = false;
@@ -33,7 +33,7 @@ struct Results {
   std::string metric;
 };
 
-Results open(const Options& options) {
+Results open(const ExportOptions& options) {
   const Found found = find_directory(options.experiment);
   if (!is_training_run(found.directory)) return {open_experiment(found), options.metric};
   const TrainingRun run = read_training_run(found.directory);
@@ -41,32 +41,32 @@ Results open(const Options& options) {
 }
 
 // Returns which results are wanted; `rows`: without --all and --best.
-tune::TableOptions table_of(const Results& results, const Options& options, tune::Rows rows) {
+tune::TableOptions table_of(const Results& results, const ExportOptions& options, tune::Rows rows) {
   if (!options.best) return {.rows = options.all ? tune::Rows::all : rows};
   const auto [metric, mode] = direction_of(results.grid.summary(), results.metric, options.mode);
   return {.rows = tune::Rows::best, .metric = metric, .mode = mode};
 }
 
-void write(const Results& results, const Options& options, std::ostream& out) {
+void write(const Results& results, const ExportOptions& options, std::ostream& out) {
   const tune::TableOptions table = table_of(results, options, tune::Rows::last);
   options.format == "csv" ? results.grid.write_csv(out, table) : results.grid.write_json_lines(out, table);
 }
 
-void write_table(const Results& results, const Options& options) {
+void write_table(const Results& results, const ExportOptions& options) {
   if (options.output.empty() || options.output == "-") return write(results, options, std::cout);
   std::ofstream file(options.output, std::ios::binary);
   if (!file) throw StorageError("cannot write " + options.output + ": is it a file in a directory that exists?");
   write(results, options, file);
 }
 
-std::vector<Objective> study_objectives(const Results& results, const Options& options) {
+std::vector<Objective> study_objectives(const Results& results, const ExportOptions& options) {
   const tune::ExperimentSummary& summary = results.grid.summary();
   if (!options.objectives.empty()) return objectives_of(summary, options.objectives);
   if (summary.metric.empty() || !summary.mode) return {};
   return {{summary.metric, summary.mode}};
 }
 
-void run(const Options& options) {
+void run(const ExportOptions& options) {
   const Results results = open(options);
   if (!options.mlflow.empty()) {
     for (const std::string& note : export_mlflow(results.grid, options.mlflow))
@@ -87,7 +87,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_export(Command& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExportOptions>();
   Command command = program.add_command("export", "Write the results for other programs");
   command.option("experiment", &options->experiment, "Its directory, name or URI, or a training run's").required();
   const Option format =

@@ -25,7 +25,7 @@ using tune::Importance;
 constexpr std::size_t kBarWidth = 20;
 constexpr double kEnoughGoodTrials = 10;
 
-struct Options {
+struct ImportanceOptions {
   std::string experiment = {};
   std::string metric = {};
   std::string mode = {};
@@ -66,7 +66,7 @@ List importance_documents(const std::vector<Importance>& importances) {
   return documents;
 }
 
-void run(const Options& options) {
+void run(const ImportanceOptions& options) {
   const tune::ResultGrid grid = open_experiment(options.experiment);
   const auto [metric, mode] = direction_of(grid.summary(), options.metric, options.mode);
   const std::vector<Importance> found = importances(grid, {.metric = metric,
@@ -101,7 +101,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_importance(Command& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ImportanceOptions>();
   Command command = program.add_command("importance", "Show which hyper-parameters made good trials good");
   command.option("experiment", &options->experiment, "Its directory, name or URI").required();
   command.option("--metric", &options->metric, "What counts [the experiment's metric]");

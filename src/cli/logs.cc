@@ -29,7 +29,7 @@ constexpr auto kPeriod = std::chrono::milliseconds(100);
 constexpr auto kPeriodOfWorkers = std::chrono::seconds(1);  // between searches for new workers
 constexpr std::string_view kRankPrefix = "rank_";
 
-struct Options {
+struct LogsOptions {
   std::string experiment = {};
   std::string worker = {};
   std::optional<std::size_t> lines = {};
@@ -90,7 +90,7 @@ std::optional<std::string> trial_of_directory(const std::string& name) {
 // The workers whose output is shown. New ones may start while an experiment runs.
 class Workers {
  public:
-  explicit Workers(const Options& options)
+  explicit Workers(const LogsOptions& options)
       : found_(find_directory(options.experiment)), outputs_(directory_of_outputs(found_)) {
     is_run_ = is_training_run(found_.directory);
     if (options.worker.empty()) return;
@@ -172,7 +172,7 @@ class Printer {
 
 class Logs {
  public:
-  explicit Logs(const Options& options) : options_(options), workers_(options) {}
+  explicit Logs(const LogsOptions& options) : options_(options), workers_(options) {}
 
   // Prints the new output; `last`: including unfinished lines.
   void show(bool last) {
@@ -221,7 +221,7 @@ class Logs {
     std::optional<PrintedOutput> err = {};
   };
 
-  const Options& options_;
+  const LogsOptions& options_;
   Workers workers_;
   std::set<fs::path> known_ = {};
   std::vector<Shown> shown_ = {};
@@ -230,7 +230,7 @@ class Logs {
   Printer err_{stderr};
 };
 
-void run(const Options& options) {
+void run(const LogsOptions& options) {
   Logs logs(options);
   if (options.follow) {
     logs.follow();
@@ -244,7 +244,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_logs(Command& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LogsOptions>();
   Command command = program.add_command("logs", "Show what workers have printed");
   command.option("experiment", &options->experiment, "Its directory, name or URI, or a training run's").required();
   command.option("worker", &options->worker, "One trial (id, number or \"best\") or rank [all]");

@@ -18,7 +18,7 @@ namespace cadre::cli {
 namespace fs = std::filesystem;
 namespace {
 
-struct Options {
+struct LsOptions {
   std::string directory = {};
   std::string sort = "last";
   bool descending = false;
@@ -27,7 +27,7 @@ struct Options {
   bool json = false;
 };
 
-void sort(std::vector<Listed>& experiments, const Options& options) {
+void sort(std::vector<Listed>& experiments, const LsOptions& options) {
   std::ranges::sort(experiments, {}, &Listed::name);
   const auto by = [&](const auto& key) { std::ranges::stable_sort(experiments, key); };
   if (options.sort == "last")
@@ -76,7 +76,7 @@ std::vector<std::pair<std::string, Style>> notes_of(const std::vector<Listed>& e
   return notes;
 }
 
-void run(const Options& options) {
+void run(const LsOptions& options) {
   const std::string directory = options.directory.empty() ? store::default_storage_path().string() : options.directory;
   std::error_code unreadable;
   if (options.directory.empty() && !fs::is_directory(directory, unreadable))
@@ -113,7 +113,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_ls(Command& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LsOptions>();
   Command command = program.add_command("ls", "List the experiments below a directory");
   command.option("directory", &options->directory, "Where to look [~/cadre_results]");
   command.option("--sort", &options->sort, "last: newest first; name, state, started or trials")

@@ -31,7 +31,7 @@ using engine::cluster::WaitingNodes;
 
 constexpr std::size_t kMostReasons = 10;
 
-struct Options {
+struct NodesOptions {
   std::string experiment = {};
   bool present = false;
   bool json = false;
@@ -283,7 +283,7 @@ void print(const Nodes& nodes, const std::vector<NodeHistory>& chosen) {
   page.write();
 }
 
-void run(const Options& options) {
+void run(const NodesOptions& options) {
   const Found found = find_directory(options.experiment);
   const Nodes nodes = read_nodes(found);
   std::vector<NodeHistory> chosen = nodes.histories;
@@ -300,7 +300,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_nodes(Command& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<NodesOptions>();
   Command command = program.add_command("nodes", "Show the nodes of a cluster that an experiment has");
   command.option("experiment", &options->experiment, "Its directory, name or URI").required();
   command.flag("--present", &options->present, "Only nodes that have not left");

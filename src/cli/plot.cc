@@ -17,7 +17,7 @@
 namespace cadre::cli {
 namespace {
 
-struct Options {
+struct PlotOptions {
   std::string experiment = {};
   std::string output = {};
   tune::PlotOptions plot = {};
@@ -27,7 +27,7 @@ struct Options {
 };
 
 // Writes the picture to standard output, or into a file whose path it prints.
-void write(const Options& options, const std::string& name, const std::string& svg) {
+void write(const PlotOptions& options, const std::string& name, const std::string& svg) {
   if (options.output == "-") return write_raw(svg);
   const std::filesystem::path file =
       options.output.empty() ? std::filesystem::path(name + ".svg") : std::filesystem::path(options.output);
@@ -36,13 +36,13 @@ void write(const Options& options, const std::string& name, const std::string& s
   write_path(file.string());
 }
 
-std::string front_svg(const tune::ResultGrid& grid, const Options& options) {
+std::string front_svg(const tune::ResultGrid& grid, const PlotOptions& options) {
   return tune::pareto_svg(
       grid, objectives_of(grid.summary(), options.pareto),
       {.scope = scope_of(options.scope), .logarithmic = options.plot.logarithmic, .title = options.plot.title});
 }
 
-std::string run_svg(const std::filesystem::path& directory, const Options& options) {
+std::string run_svg(const std::filesystem::path& directory, const PlotOptions& options) {
   if (!options.pareto.empty())
     throw InvalidArgument(options.experiment + " is a training run and has no trials, so it has no Pareto front");
   if (options.plot.metrics.empty()) return train::timeline_svg(directory);
@@ -53,7 +53,7 @@ std::string run_svg(const std::filesystem::path& directory, const Options& optio
   return to_svg(as_experiment(run), plot);
 }
 
-void run(const Options& options) {
+void run(const PlotOptions& options) {
   if (!options.output.empty() && options.output != "-") view::picture_format_of(options.output);  // a quick refusal
   const Found found = find_directory(options.experiment);
   if (is_training_run(found.directory))
@@ -65,7 +65,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_plot(Command& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PlotOptions>();
   Command command = program.add_command("plot", "Draw learning curves, a Pareto front, or a run");
   command.option("experiment", &options->experiment, "Its directory, name or URI").required();
   const Option metrics =

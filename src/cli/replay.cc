@@ -18,7 +18,7 @@ namespace cadre::cli {
 namespace fs = std::filesystem;
 namespace {
 
-struct Options {
+struct ReplayOptions {
   std::string experiment = {};
   std::string trial = {};
   std::string output = {};
@@ -78,7 +78,7 @@ void show(const tune::ResultGrid& grid, const tune::Result& trial, const fs::pat
   page.write();
 }
 
-void run(const Options& options) {
+void run(const ReplayOptions& options) {
   const tune::ResultGrid grid = open_experiment(options.experiment);
   const tune::Result& trial =
       options.trial.empty() || options.trial == "best" ? grid.get_best_result() : find_trial(grid, options.trial);
@@ -106,7 +106,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_replay(Command& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ReplayOptions>();
   Command command = program.add_command("replay", "Show the schedule of configs that led to a trial");
   command.option("experiment", &options->experiment, "Its directory, name or URI").required();
   command.option("trial", &options->trial, "Its id or number [the best trial]");

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ReportOptions {
   std::vector<std::string> experiments = {};
   std::string output = {};
   std::string title = {};
@@ -34,7 +34,7 @@ Value document_of(const std::string& experiment) {
 
 std::string name_of(const Value& document) { return Config(document).get<std::string>("name"); }
 
-fs::path output_file(const Options& options, const std::vector<Value>& documents) {
+fs::path output_file(const ReportOptions& options, const std::vector<Value>& documents) {
   if (!options.output.empty()) return options.output;
   return documents.size() == 1 ? name_of(documents.front()) + ".html" : std::string("report.html");
 }
@@ -54,7 +54,7 @@ std::vector<Value> read(const std::vector<std::string>& experiments, std::vector
   return documents;
 }
 
-void run(const Options& options) {
+void run(const ReportOptions& options) {
   std::vector<std::string> faults;
   const std::vector<Value> documents = read(options.experiments, faults);
   for (const std::string& fault : faults) fmt::print(stderr, "cadre: {}\n", shown_lines(fault));
@@ -79,7 +79,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_report(Command& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ReportOptions>();
   Command command = program.add_command("report", "Make a page about experiments, for a browser");
   command.option("experiments", &options->experiments, "Their directories, names or URIs, or training runs'")
       .required();

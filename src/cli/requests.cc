@@ -24,7 +24,7 @@ namespace cadre::cli {
 namespace fs = std::filesystem;
 namespace {
 
-struct Options {
+struct RequestsOptions {
   std::string experiment = {};
   std::vector<std::string> trials = {};
   std::vector<std::string> values = {};
@@ -48,18 +48,18 @@ std::string trial_id(const std::string& name) {
   return is_number ? tune::trial_id(static_cast<tune::TrialIndex>(std::stoul(name))) : name;
 }
 
-void stop(const Options& options) {
+void stop(const RequestsOptions& options) {
   if (options.trials.empty()) return ask(options.experiment, tune::stop_request());
   for (const std::string& trial : options.trials) ask(options.experiment, tune::stop_request(trial_id(trial)));
 }
 
-void pause(const Options& options) {
+void pause(const RequestsOptions& options) {
   ask(options.experiment, tune::pause_request(), "; to go on: cadre resume " + options.experiment);
 }
 
-void resume(const Options& options) { ask(options.experiment, tune::resume_request()); }
+void resume(const RequestsOptions& options) { ask(options.experiment, tune::resume_request()); }
 
-void enqueue(const Options& options) {
+void enqueue(const RequestsOptions& options) {
   TomlDocument document("", "enqueue");
   for (const std::string& value : options.values) {
     if (value.find('=') == value.npos || value.front() == '=')
@@ -109,7 +109,7 @@ std::string consequence_of(const Dict& request) {
 }
 
 void add_requests(Command& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RequestsOptions>();
   const char* const what = "Its directory or name";
   Command stops = program.add_command("stop", "Stop a running experiment, or some of its trials");
   stops.option("experiment", &options->experiment, what).required();

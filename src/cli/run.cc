@@ -17,13 +17,13 @@
 namespace cadre::cli {
 namespace {
 
-struct Options {
+struct RunOptions {
   std::string cluster = {};
   std::vector<std::string> command = {};
 };
 
 // Replaces this process by the program, whose cadre::init finds the cluster in its environment.
-void run(Options& options) {
+void run(RunOptions& options) {
   const bool is_file = std::filesystem::exists(options.cluster);
   const std::string text = is_file ? std::filesystem::absolute(options.cluster).string() : options.cluster;
   ::setenv(worker::cluster_variable, text.c_str(), 1);
@@ -38,7 +38,7 @@ void run(Options& options) {
 }  // namespace
 
 void add_run(Command& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RunOptions>();
   Command command = program.add_command("run", "Run a program on the nodes of a cluster");
   command.option("--cluster", &options->cluster, "slurm, ray, or a JSON file: see cadre/cluster.h").required();
   command.option("command", &options->command, "The program and its arguments").required();

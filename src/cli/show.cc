@@ -23,7 +23,7 @@ namespace {
 using tune::Result;
 using tune::ResultGrid;
 
-struct Options {
+struct ShowOptions {
   std::string experiment = {};
   std::string trial = {};
   Order order = {};
@@ -116,7 +116,7 @@ std::vector<std::string> failure_lines(const std::vector<const Result*>& trials)
   return lines;
 }
 
-void show_experiment(const ResultGrid& grid, const Options& options) {
+void show_experiment(const ResultGrid& grid, const ShowOptions& options) {
   const tune::ExperimentSummary& summary = grid.summary();
   check_columns(grid, options.columns);
   std::vector<const Result*> trials =
@@ -237,7 +237,7 @@ void add_checkpoints(Page& page, const ResultGrid& grid, const Result& trial) {
   page.table(table);
 }
 
-void show_trial(const ResultGrid& grid, const Result& trial, const Options& options) {
+void show_trial(const ResultGrid& grid, const Result& trial, const ShowOptions& options) {
   if (options.json) return write_json(document_of(trial));
   Page page;
   page.heading(fmt::format("Trial {} of {}", trial.trial_id, shown(grid.summary().name)));
@@ -257,7 +257,7 @@ void show_trial(const ResultGrid& grid, const Result& trial, const Options& opti
   page.write();
 }
 
-void run(const Options& options) {
+void run(const ShowOptions& options) {
   const Found found = find_directory(options.experiment);
   if (is_training_run(found.directory) && options.trial.empty())
     return show(read_training_run(found.directory), options.json);
@@ -270,7 +270,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_show(Command& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ShowOptions>();
   Command command = program.add_command("show", "Show an experiment, a trial or a training run");
   command.option("experiment", &options->experiment, "Its directory, name or URI").required();
   command.option("trial", &options->trial, "One trial in detail: its id or number, or \"best\"");

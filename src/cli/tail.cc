@@ -27,7 +27,7 @@ namespace {
 namespace result_key = loggers::result_key;
 constexpr auto kPeriodOfResults = std::chrono::milliseconds(250);
 
-struct Options {
+struct TailOptions {
   std::string experiment = {};
   std::string trial = {};
   std::size_t lines = 10;
@@ -46,7 +46,7 @@ struct Reported {
 
 class Tail {
  public:
-  explicit Tail(const Options& options) : options_(options), found_(find_directory(options.experiment)) {
+  explicit Tail(const TailOptions& options) : options_(options), found_(find_directory(options.experiment)) {
     if (options.follow && found_.copy)
       throw InvalidArgument(options.experiment +
                             " is read in a copy of what was published last, which does not grow: follow it in its "
@@ -132,7 +132,7 @@ class Tail {
   }
   [[noreturn]] static void fail() { throw StorageError("cannot write the results to standard output"); }
 
-  const Options& options_;
+  const TailOptions& options_;
   Found found_;
   bool is_run_ = false;
   std::string trial_id_ = {};  // the only one; empty: all
@@ -141,7 +141,7 @@ class Tail {
   bool has_printed_ = false;
 };
 
-void run(const Options& options) {
+void run(const TailOptions& options) {
   Tail tail(options);
   tail.show_last();
   if (options.follow) tail.follow();
@@ -151,7 +151,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_tail(Command& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TailOptions>();
   Command command = program.add_command("tail", "Show the latest results");
   command.option("experiment", &options->experiment, "Its directory, name or URI, or a training run's").required();
   command.option("trial", &options->trial, "One trial: its id or number [all]");

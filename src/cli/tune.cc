@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostChecked = 10;  // trials that --check shows
 
-struct Options {
+struct TuneOptions {
   fs::path file = {};
   std::vector<std::string> command = {};
   std::vector<std::string> changes = {};
@@ -97,7 +97,7 @@ void warn(const std::string& message) { view::print_error("cadre: " + shown_line
 
 std::shared_ptr<tune::Callback> metric_watch() { return std::make_shared<tune::MetricWatch>(warn); }
 
-tune::RestoreOptions restore_options(const Options& options) {
+tune::RestoreOptions restore_options(const TuneOptions& options) {
   return {.resume_errored = options.resume_errored,
           .restart_errored = options.restart_errored,
           .run_program = true,
@@ -122,7 +122,7 @@ tune::TunerOptions present_options(const fs::path& directory) {
   return tune::parse_description(stored.options, stored.source).options;
 }
 
-tune::Tuner make_tuner(const Options& options) {
+tune::Tuner make_tuner(const TuneOptions& options) {
   if (options.file.empty() || !options.extend.empty()) {
     const std::string& name = options.extend.empty() ? options.restore : options.extend;
     const Found found = find_directory(name);
@@ -139,7 +139,7 @@ tune::Tuner make_tuner(const Options& options) {
 
 std::optional<double> amount(double number) { return number < 0 ? std::nullopt : std::optional(number); }
 
-void check_usage(const Options& options) {
+void check_usage(const TuneOptions& options) {
   const bool continues = !options.restore.empty() || !options.extend.empty();
   if (!options.restore.empty() && !options.extend.empty())
     throw InvalidArgument(
@@ -159,7 +159,7 @@ void check_usage(const Options& options) {
 
 // Does not return in an agent on a node, which may lack the file. Agents get the options that matter to them, so that
 // those of an experiment that was killed serve `cadre tune --restore`, too.
-void prepare(const Options& options) {
+void prepare(const TuneOptions& options) {
   if (!options.cluster.empty()) {
     const bool is_file = fs::exists(options.cluster);
     const std::string text = is_file ? fs::absolute(options.cluster).string() : options.cluster;
@@ -176,7 +176,7 @@ void prepare(const Options& options) {
 }
 
 // Throws if trials have failed, so that the exit code says so.
-void run(const Options& options) {
+void run(const TuneOptions& options) {
   prepare(options);
   check_usage(options);
   if (options.check) {
@@ -193,7 +193,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_tune(Command& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TuneOptions>();
   Command command = program.add_command("tune", "Tune any program");
   command.option("file", &options->file, "The experiment, in TOML").named("FILE");
   command.option("command", &options->command, "The program and its arguments, after --");
