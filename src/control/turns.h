@@ -36,9 +36,9 @@ class AtTheEnd {
   Act act_;
 };
 
-// Core: tune::Experiment or train::Run. It names its types (Event, Actions, Timer, and of the events that the shell
-// makes itself TimerFired, Interrupted and CheckpointsSynced; of the actions MarkSynced, DeleteCheckpoint and
-// StartTimer) and has handle(), finished() and awaits().
+// Core: tune::Experiment or train::Run. It names its types Event, Actions and Timer; the events that the shell makes
+// itself: TimerFired, Interrupted, CheckpointsSynced and, if it counts time, TimeLost; and the actions RecordDecision,
+// MarkSynced, CommitCheckpoint, DeleteCheckpoint and StartTimer. It has handle(), finished(), awaits() and demand().
 template <class Core>
 class Turns : protected Shell {
  public:
@@ -68,11 +68,11 @@ class Turns : protected Shell {
       : Shell(std::move(setting), store, engine), core_(core) {}
   ~Turns() = default;
 
-  // ---- What the controllers do themselves, in the order of a session
+  // ---- Implemented by the controllers, in the order of a session
 
   // Begins the session; returns its first events.
   virtual std::vector<Event> begin() = 0;
-  // Converts an event of the engine to events of the core. It is not of a worker that is lost.
+  // Converts an event of the engine to events of the core. Not called when a worker is lost: that ends the session.
   virtual void translate(engine::Event event, std::vector<Event>& events) = 0;
   // Adds events of other sources than the engine.
   virtual void add_other_events(std::vector<Event>&) {}
@@ -90,10 +90,11 @@ class Turns : protected Shell {
   virtual void prepare(const Action& action) = 0;
   // Returns true if a loss of power must not undo the action once a worker has been answered.
   virtual bool must_be_synced(const Action& action) const = 0;
-  // Answers workers, if the action is that.
+  // Answers workers, if the action is an answer.
   virtual void answer(const Action& action) = 0;
-  // Adds a step to the result files; then what must not wait is written. Both wait themselves while the disk is full.
+  // Adds a step to the result files. Waits while the disk is full, as write_urgent_files() does.
   virtual void log(const Step& step) = 0;
+  // Writes the result files that must not be delayed.
   virtual void write_urgent_files() {}
   // Carries out an action outside the store.
   virtual void perform(const Action& action) = 0;
@@ -111,7 +112,7 @@ class Turns : protected Shell {
   // Returns the checkpoints, by directory, that must stay on the local disk when all are published.
   virtual std::set<std::string> checkpoints_to_keep() const = 0;
 
-  // ---- For them
+  // ---- Called by the controllers
 
   // Marks the published state, if there is one, as one that this store does not continue.
   void publish_anew() { publishes_anew_ = true; }

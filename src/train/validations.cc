@@ -21,7 +21,7 @@ Resources sum_of(const ValidationConfig& config, const Resources& own) {
   return group.required_resources();
 }
 
-// Returns both; values of `more` override.
+// Returns the entries of both; those of `more` override.
 template <class Values>
 Values merged(Values values, const Values& more) {
   for (const auto& [name, value] : more) values.set(name, value);

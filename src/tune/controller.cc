@@ -69,7 +69,7 @@ Event to_event(engine::Event&& event) {
           [&](channel::Finished&) -> Event { return FunctionReturned{trial, attempt}; },
           [&](channel::Declined&) -> Event { return WorkerDeclined{trial, attempt}; },
           [&](channel::Failed& failed) -> Event { return FunctionThrew{trial, attempt, std::move(failed.message)}; },
-          [](auto&) -> Event { throw std::logic_error("what only a worker group says was not turned away"); }},
+          [](auto&) -> Event { throw std::logic_error("a message that only a worker group sends was not rejected"); }},
       message);
 }
 
@@ -143,7 +143,7 @@ void Controller::add_other_events(std::vector<Event>& events) {
     events.emplace_back(MemoryRunsShort{});
 }
 
-// One that is refused is answered at once, the others when they are in the store.
+// Answers a refused request at once; turn_ends() answers the others, which are then in the store.
 void Controller::take_requests(std::vector<Event>& events) {
   if (engine_.now() < next_requests_) return;
   next_requests_ = engine_.now() + control::Requests::kPeriod;

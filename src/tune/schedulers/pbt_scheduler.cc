@@ -44,7 +44,7 @@ class PbtScheduler final : public Scheduler {
     double last_train_time = 0;
     std::int64_t last_iteration = 0;
     std::uint64_t donors_drawn = 0;    // random numbers used to choose donors
-    std::uint64_t explores_drawn = 0;  // and to explore
+    std::uint64_t explores_drawn = 0;  // random numbers used to explore configs
     std::int64_t comparisons = 0;      // asynchronous: since its beginning
   };
   struct State {
@@ -481,7 +481,8 @@ void Explorer::on_interval(const TrialView&, double, double) {}
 void Explorer::on_discontinued(TrialIndex) {}
 
 void Explorer::load(const Value& state) {
-  if (!state.is_null()) throw InvalidArgument("the state has one of an explorer, which this scheduler has not");
+  if (!state.is_null())
+    throw InvalidArgument("the state has an explorer's state, and the explorer of this scheduler has none");
 }
 
 std::unique_ptr<Explorer> mutation_explorer(PopulationBasedTraining options) {
