@@ -14,9 +14,9 @@ class Host;
 
 /// Options of cadre::init. Amounts are finite and 0 or more.
 struct InitOptions {
-  /// Number of CPUs that this machine offers to trials. Default: the CPUs that this process may use.
+  /// Number of CPUs that this machine offers to workers. Default: the CPUs that this process may use.
   std::optional<double> num_cpus = {};
-  /// Number of GPUs that this machine offers to trials. Default: the GPUs in CUDA_VISIBLE_DEVICES or, if that is not
+  /// Number of GPUs that this machine offers to workers. Default: the GPUs in CUDA_VISIBLE_DEVICES or, if that is not
   /// set, those that the NVIDIA driver reports.
   std::optional<double> num_gpus = {};
   /// Custom resources and their amounts, such as {"license", 2}. Default: none.
@@ -24,7 +24,7 @@ struct InitOptions {
   /// Kind of this machine's GPUs, for trials, workers and validators that ask for one; or the kind of each,
   /// "A100,A10G", see Resources::accelerator_type. Default: derived from the models that the NVIDIA driver reports, the
   /// first word with a digit ("H100" of "NVIDIA H100 80GB HBM3"). If there are several kinds, CUDA_VISIBLE_DEVICES must
-  /// not be set, or have UUIDs, or numbers with CUDA_DEVICE_ORDER=PCI_BUS_ID; otherwise none.
+  /// not be set, or have UUIDs, or numbers with CUDA_DEVICE_ORDER=PCI_BUS_ID; otherwise there is no default.
   std::optional<std::string> accelerator_type = {};
   /// Labels of this machine, such as {"zone", "eu"}; see Resources::labels. Default: none.
   std::map<std::string, std::string> labels = {};
@@ -65,7 +65,7 @@ struct InitOptions {
 void init(int argc, char** argv, const InitOptions& options = {});
 
 /// Ends the fork server, and waits until it is gone; then init() may be called again, with other options. For programs
-/// that run one after the other in one process, tests and notebooks for example: nobody else needs it. Does nothing if
+/// that run one after the other in one process, such as tests and notebooks; no other program needs it. Does nothing if
 /// init() was not called. Call it in the main thread, and not while a dataset is read. Throws InvalidArgument while a
 /// Tuner or a Trainer runs.
 void shutdown();

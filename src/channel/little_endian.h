@@ -1,4 +1,4 @@
-// Numbers as bytes, the least significant first, whatever the machine.
+// Numbers as bytes, the least significant first, on every machine.
 #pragma once
 
 #include <concepts>
@@ -14,7 +14,7 @@ void append_number(Bytes& bytes, Number number) {
   for (std::size_t i = 0; i < sizeof number; ++i) bytes.push_back(static_cast<std::byte>(number >> (8 * i)));
 }
 
-// Reads a number at the front of at least as many bytes.
+// Reads the number in the first bytes. `bytes` must have at least sizeof(Number).
 template <std::unsigned_integral Number>
 Number read_number(std::span<const std::byte> bytes) {
   Number number = 0;

@@ -1,4 +1,4 @@
-// Waits for descriptors of many connections.
+// Waits for many connections at once.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ class Poller {
   // Calls `ready` in wait() while the descriptor can be read, or has ended; one function per descriptor. The caller
   // owns the descriptor and keeps it open until unwatch().
   void watch(int descriptor, std::function<void()> ready);
-  // Calls the same function also while the descriptor can be written, or not any more.
+  // Calls the function of watch() also while the descriptor can be written, if `wanted`; otherwise no longer.
   void watch_writing(int descriptor, bool wanted);
   void unwatch(int descriptor);
 

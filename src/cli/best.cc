@@ -33,7 +33,7 @@ struct BestOptions {
   bool json = false;
 };
 
-// Returns the kept checkpoint with the best value of the metric, else the latest.
+// Returns the kept checkpoint with the best value of the metric; the latest one if none has a value.
 std::optional<Checkpoint> checkpoint_of(const tune::Result& trial, const std::string& metric, Mode mode) {
   try {
     return trial.get_best_checkpoint(metric, mode);
@@ -43,7 +43,7 @@ std::optional<Checkpoint> checkpoint_of(const tune::Result& trial, const std::st
 }
 
 // Returns "iteration 45, mean_accuracy=0.953" for the result that a checkpoint was reported with; empty if its value
-// is `value`, the trial's own.
+// is `value`, the trial's own, or if the checkpoint is none of the kept ones.
 std::string other_result(const tune::Result& trial, const Checkpoint& checkpoint, const std::string& metric,
                          double value) {
   for (const auto& [kept, result] : trial.best_checkpoints) {
@@ -200,11 +200,11 @@ void add_best(Command& program) {
   const auto options = std::make_shared<BestOptions>();
   Command command = program.add_command("best", "Show the best trial, checkpoint or Pareto front");
   command.option("experiment", &options->experiment, "Its directory, name or URI, or a training run's").required();
-  const Option metric = command.option("--metric", &options->metric, "What counts [the experiment's metric]");
+  const Option metric = command.option("--metric", &options->metric, "Metric to compare by [the experiment's]");
   const Option mode = command.option("--mode", &options->mode, "max or min [the experiment's]").one_of({"max", "min"});
   add_scope(command, &options->scope);
   const Option checkpoint = command.flag("--checkpoint", &options->checkpoint, "Print only the path of the checkpoint");
-  command.option("--pareto", &options->pareto, "All that no trial beats: loss:min,accuracy:max")
+  command.option("--pareto", &options->pareto, "Show the Pareto front of these metrics: loss:min,accuracy:max")
       .separated_by(',')
       .excludes(metric)
       .excludes(mode)

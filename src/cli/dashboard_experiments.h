@@ -25,7 +25,7 @@ class DashboardExperiments : public dashboard::Experiments {
   dashboard::Reading read(const dashboard::Place& place, bool with_document) override;
 
  private:
-  // An experiment that runs in a directory: of it only what is new is read.
+  // An experiment that runs in a directory. Only its new rows are read.
   struct Growing {
     explicit Growing(const std::string& directory) : results(directory) {}
     tune::ResultReader results;

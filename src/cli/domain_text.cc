@@ -71,9 +71,10 @@ tune::SpaceEntry parse_entry(const std::string& key, const std::string& text, co
                     key, name, names()));
   const List values = parse_arguments(text.substr(open + 1, text.size() - open - 2));
   if (values.size() != function->second.arguments)
-    throw InvalidArgument(fmt::format(
-        "\"{}\": {} takes {} arguments{}", key, function->first, function->second.arguments,
-        function->second.arguments == 1 ? fmt::format(", a list: {}([\"a\", \"b\"])", function->first) : ""));
+    throw InvalidArgument(fmt::format("\"{}\": {} takes {}", key, function->first,
+                                      function->second.arguments == 1
+                                          ? fmt::format("one list: {}([\"a\", \"b\"])", function->first)
+                                          : fmt::format("{} arguments", function->second.arguments)));
   try {
     return function->second.make(values);
   } catch (const InvalidArgument& error) {
@@ -91,7 +92,7 @@ std::pair<std::string, tune::SpaceEntry> parse_parameter(const std::string& text
   if (open == entry.npos || entry.back() != ')' || entry.front() == '"' || entry.front() == '[')
     return {key, tune::SpaceEntry(parse(entry, "the constant of \"" + key + "\""))};
   return {key, parse_entry(key, entry, [&key](const std::string& arguments) {
-            return parse("[" + arguments + "]", "what is in the brackets of \"" + key + "\"").items();
+            return parse("[" + arguments + "]", "the arguments of \"" + key + "\"").items();
           })};
 }
 

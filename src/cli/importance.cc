@@ -104,7 +104,7 @@ void add_importance(Command& program) {
   const auto options = std::make_shared<ImportanceOptions>();
   Command command = program.add_command("importance", "Show which hyper-parameters made good trials good");
   command.option("experiment", &options->experiment, "Its directory, name or URI").required();
-  command.option("--metric", &options->metric, "What counts [the experiment's metric]");
+  command.option("--metric", &options->metric, "Metric to compare by [the experiment's]");
   command.option("--mode", &options->mode, "max or min [the experiment's]").one_of({"max", "min"});
   add_scope(command, &options->scope);
   command.option("--quantile", &options->quantile, "The share of trials that are good").show_default();

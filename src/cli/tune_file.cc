@@ -53,7 +53,7 @@ tune::SpaceEntry to_space_entry(const std::string& key, const Value& value);
 
 tune::SpaceEntry to_space_entry(const std::string& key, const std::string& text) {
   return parse_entry(key, text, [&key](const std::string& arguments) {
-    return TomlDocument("arguments = [" + arguments + "]", "what is in the brackets of \"" + key + "\"")
+    return TomlDocument("arguments = [" + arguments + "]", "the arguments of \"" + key + "\"")
         .entries()
         .front()
         .second.items();

@@ -11,7 +11,7 @@
 
 namespace cadre::control {
 
-// A Timer has key(): a timer replaces the one with the same key.
+// A Timer has key(): a started timer replaces the one with the same key.
 template <class Timer>
 class Timers {
  public:
@@ -23,6 +23,7 @@ class Timers {
     timers_[key] = {timer, due};
     order_.emplace(due, key);
   }
+  // Returns the earliest due time; empty: no timer runs.
   std::optional<TimePoint> next() const { return order_.empty() ? std::nullopt : std::optional(order_.begin()->first); }
   // Removes and returns the timers that are due at `now`, the earliest first.
   std::vector<Timer> take_due(TimePoint now) {

@@ -9,8 +9,8 @@
 
 namespace cadre::data {
 
-// Returns the column and the row, with the row's number in the dataset and its file if columns have them: `row_column`
-// (empty: none), and "path", which readers add.
+// Returns a text such as: column "image", row 3, which is row 17 of the dataset, of images/a.png. The row's number in
+// the dataset is in `row_column` (empty: none), the file in "path", a column that readers add; each may be missing.
 std::string place_of_image(const Batch& batch, std::string_view column, std::int64_t row, std::string_view row_column);
 
 }  // namespace cadre::data

@@ -33,7 +33,7 @@ struct Publication {
   std::shared_ptr<storage::Storage> storage = {};
   std::shared_ptr<Lease> lease = {};
 
-  // Returns the directory where the run is published; empty if that is none.
+  // Returns the directory where the run is published; empty if it is published in an object storage.
   std::filesystem::path directory() const;
 
   // Takes the lease for a new run in a working directory that was just made; returns empty if the place has no URI.

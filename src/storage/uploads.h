@@ -1,4 +1,4 @@
-// Uploads of many files at a time.
+// Uploads many files, several at a time.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ struct Uploaded {
 // Treatment of a local file that cannot be read to its end.
 enum class Unreadable { fail, skip };
 
-// Uploads all files, a few at a time. Returns the results in the same order; a skipped file has none. After the first
+// Uploads all files, four at a time. Returns the results in the same order; a skipped file has none. After the first
 // exception, or when `stop` becomes true, starts no further upload, waits for its threads and throws that exception or
 // Interrupted.
 std::vector<std::optional<Uploaded>> upload_all(Storage& storage, const std::vector<Upload>& uploads,

@@ -28,7 +28,7 @@ class BadInputTest(TuneTest):
             ("tune.toml, line 2: mode: \"least\" is none of min, max", {"mode": '"least"'}),
             ("tune.toml, line 5: space: \"lr\": there is no domain unifrom", {"space": '{ lr = "unifrom(0, 1)" }'}),
             ("tune.toml, line 5: space: \"lr\": uniform takes 2 arguments", {"space": '{ lr = "uniform(1)" }'}),
-            ("tune.toml, line 5: space: what is in the brackets of \"lr\"", {"space": '{ lr = "choice([1)" }'}),
+            ("tune.toml, line 5: space: the arguments of \"lr\"", {"space": '{ lr = "choice([1)" }'}),
             ("tune.toml, line 6: Error while parsing", {"num_samples": "= 3"}),
             ("tune.toml, line 6: scheduler/max_tt", {"scheduler": '{ type = "ASHAScheduler", max_tt = 3 }'}),
             ("tune.toml, line 6: scheduler: it has no \"type\"", {"scheduler": '{ max_t = 3 }'}),

@@ -1,14 +1,14 @@
 /// \file
 /// Metrics of classifiers over all ranks, with the values of torchmetrics 1.9. Each rank counts the examples that it
-/// has seen, and compute() is of all of them; nothing is exchanged before that.
+/// has seen, and compute() combines those of all ranks; ranks exchange nothing before that.
 ///
 ///     train::Accuracy accuracy({.num_classes = 10});
 ///     for (auto& batch : loader) accuracy.update(model(batch.data), batch.target);
 ///     train::report({{"accuracy", accuracy.compute()}});
 ///
-/// Predictions are the scores of classes, of the shape [examples, classes, ...], whose order is all that counts, or the
-/// predicted classes themselves, of the shape [examples, ...]; targets are classes, [examples, ...]. Examples of
-/// Remainder::pad count twice: let an evaluation's loader have Remainder::keep.
+/// Predictions are either scores of classes, of the shape [examples, classes, ...], used only by their order, or the
+/// predicted classes, of the shape [examples, ...]; targets are classes, [examples, ...]. Examples that
+/// Remainder::pad repeats count twice: give the loader of an evaluation Remainder::keep.
 ///
 /// Threads: each object in one thread at a time.
 #pragma once
@@ -21,18 +21,18 @@
 
 namespace cadre::train {
 
-/// How the values of classes become one.
+/// Average of a metric over classes.
 enum class Average {
   micro,     ///< examples count the same: the value of all classes together
   macro,     ///< classes count the same: the mean over those that occur in the targets or predictions
   weighted,  ///< classes count by their examples in the targets
 };
 
-/// Options of ConfusionMatrix and F1Score.
+/// Options of ConfusionMatrix, F1Score and AUROC.
 struct ClassificationOptions {
   std::int64_t num_classes = 0;                   ///< above 1
   std::optional<std::int64_t> ignore_index = {};  ///< a target whose examples do not count
-  std::optional<Average> average = {};            ///< default: macro; ConfusionMatrix has none
+  std::optional<Average> average = {};            ///< default: macro; unused by ConfusionMatrix
 };
 
 /// Counts predictions by target and predicted class.
@@ -44,24 +44,24 @@ class ConfusionMatrix {
   /// to num_classes - 1 are found by compute().
   void update(const torch::Tensor& predictions, const torch::Tensor& targets);
   /// Returns the counts of all ranks, whole numbers of the shape [num_classes, num_classes]: targets by predictions.
-  /// Collective. Throws InvalidArgument on all ranks if one has seen a class that there is not; EngineError if another
-  /// rank has ended.
+  /// Collective. Throws InvalidArgument on all ranks if one has seen a class outside of 0 to num_classes - 1;
+  /// EngineError if another rank has ended.
   torch::Tensor compute() const;
   void reset();  ///< discards what this rank has counted
 
  private:
   ClassificationOptions options_;
-  torch::Tensor counts_;  // of targets * num_classes + predictions, and one more of those that are outside; on a device
+  torch::Tensor counts_;  // by target * num_classes + prediction; the last one: outside of the classes; on a device
 };
 
-/// The part of examples whose class is predicted rightly.
+/// The share of examples whose class is predicted correctly.
 class Accuracy {
  public:
   /// Options of Accuracy.
   struct Options {
     std::int64_t num_classes = 0;      ///< above 1
-    std::int64_t top_k = 1;            ///< right is what is among so many best scores; 1 to num_classes - 1
-    Average average = Average::micro;  ///< default: right examples among all
+    std::int64_t top_k = 1;            ///< the target must be among so many best scores; 1 to num_classes - 1
+    Average average = Average::micro;  ///< default: the share of correct examples
     std::optional<std::int64_t> ignore_index = {};  ///< a target whose examples do not count
   };
   /// Throws InvalidArgument for options outside their ranges.
@@ -76,7 +76,7 @@ class Accuracy {
  private:
   Options options_;
   ConfusionMatrix matrix_;  // of top_k 1
-  torch::Tensor right_;     // otherwise: right and all examples by target, [2, num_classes], on a device
+  torch::Tensor right_;     // of a larger top_k: correct and all examples by target, [2, num_classes], on a device
 };
 
 /// The harmonic mean of precision and recall.
@@ -89,8 +89,7 @@ class F1Score {
   /// Returns the average over classes, 0 to 1; NaN without examples. Collective, with the errors of
   /// ConfusionMatrix::compute, here and below.
   double compute() const;
-  /// Returns the scores by class; 0 for one that does not occur. That of class 1 of two is the score of a binary
-  /// classifier.
+  /// Returns the scores by class; 0 for one that does not occur. A binary classifier's score is that of class 1.
   std::vector<double> compute_by_class() const;
   void reset() { matrix_.reset(); }  ///< discards what this rank has counted
 
@@ -99,8 +98,8 @@ class F1Score {
   ConfusionMatrix matrix_;
 };
 
-/// The area under the receiver operating characteristic: how probably an example of a class has a higher score for it
-/// than one of the others. Keeps the scores of all examples; compute() brings them to all ranks.
+/// The area under the receiver operating characteristic: the probability that an example of a class has a higher score
+/// for it than an example of another class. Keeps the scores of all examples; compute() brings them to all ranks.
 class AUROC {
  public:
   /// Makes the metric of a binary classifier, or with num_classes above 2 of each class against the others. The average
@@ -110,7 +109,7 @@ class AUROC {
   /// Keeps a batch on the CPU. The scores of a binary classifier have the shape [examples], and are those of class 1.
   /// Throws InvalidArgument for other shapes, scores that are NaN, and targets outside the classes.
   void update(const torch::Tensor& scores, const torch::Tensor& targets);
-  /// Returns the area, 0 to 1; NaN if there are not examples of two classes. Collective; throws EngineError if another
+  /// Returns the area, 0 to 1; NaN without examples of two classes. Collective; throws EngineError if another
   /// rank has ended.
   double compute() const;
   void reset();  ///< discards what this rank has kept
@@ -121,7 +120,7 @@ class AUROC {
   std::vector<torch::Tensor> targets_;
 };
 
-/// How many words a language model chooses between, in the mean: exp of the mean cross entropy.
+/// Perplexity of a language model: exp of the mean cross entropy of its targets.
 class Perplexity {
  public:
   /// `ignore_index`: targets that do not count, such as padding.
@@ -136,7 +135,7 @@ class Perplexity {
 
  private:
   std::optional<std::int64_t> ignore_index_;
-  torch::Tensor sums_;  // of cross entropies, and their number
+  torch::Tensor sums_;  // sum of the cross entropies, and their number
 };
 
 }  // namespace cadre::train

@@ -23,7 +23,7 @@ struct CheckpointName {
 
 struct TrialHistory {
   std::vector<std::int64_t> results = {};  // sequence numbers of the results that count, without repeated steps
-  std::int64_t last_result = 0;            // of its lineage; 0: none
+  std::int64_t last_result = 0;            // sequence number of the last one of its lineage; 0: none
   Config drawn_config = {};
   Config config = {};
   std::vector<ExploitRecord> exploits = {};      // directories and iterations are filled in later, from the results
@@ -34,7 +34,7 @@ struct TrialHistory {
   std::optional<CheckpointName> latest_checkpoint = {};
 
   struct Checkpoint {
-    std::int64_t result = 0;                    // reported with it
+    std::int64_t result = 0;                    // sequence number of the result reported with it
     std::optional<CheckpointName> parent = {};  // the previous checkpoint of its lineage
   };
   std::vector<Checkpoint> checkpoints = {};  // all that were ever committed, by number

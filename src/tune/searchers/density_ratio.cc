@@ -11,7 +11,7 @@
 namespace cadre::tune {
 namespace {
 
-// Points of which one is to be suggested.
+// Candidates for a suggestion.
 struct ScoredPoints {
   std::vector<Point> points = {};
   std::vector<double> scores = {};  // logarithm of the ratio of the densities of good and of bad trials
@@ -25,7 +25,7 @@ struct ScoredPoints {
   }
 };
 
-// Returns weights that grow with the trial, except that of the latest ones, which is 1.
+// Returns the weights of trials, the oldest first: from 1 / count they grow linearly to 1, the weight of the latest 25.
 // Source: Bergstra, Yamins and Cox 2013, "Making a Science of Model Search".
 std::vector<double> weights_by_age(std::size_t count) {
   constexpr std::size_t kLatest = 25;
@@ -72,7 +72,7 @@ double bandwidth_with(std::size_t trials) { return std::max(0.01, 0.45 / std::sq
 
 std::vector<Group> groups_of(const Parameters& parameters, bool multivariate, bool by_condition) {
   std::vector<Group> groups;
-  std::map<std::pair<std::size_t, std::size_t>, std::size_t> group_of;  // by parameter and option; {} without condition
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> group_of;  // by parameter and option, or kNoCondition
   constexpr std::pair kNoCondition{std::numeric_limits<std::size_t>::max(), std::size_t{0}};
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const std::optional<Parameter::Condition>& condition = parameters[i].condition;

@@ -1,4 +1,4 @@
-"""What trackers share: the place of a training function, and results as they log them."""
+"""Parts that trackers share: the place of a training function, and results as trackers log them."""
 
 from dataclasses import dataclass
 from typing import Optional
@@ -9,7 +9,7 @@ from cadre._table import flat
 
 @dataclass
 class Place:
-    """Where a training function runs; outside all runs everything is None."""
+    """The trial or training run of a training function; outside both, every field but `rank` is None."""
 
     name: Optional[str] = None  # of the trial
     experiment: Optional[str] = None
@@ -27,7 +27,7 @@ def place():
 
 
 def numbers(result):
-    """Returns the numbers of a result, those of nested dictionaries with keys such as "eval/accuracy"."""
+    """Returns the numbers of a result without its config, those of nested dictionaries as "eval/accuracy"."""
     return {key: float(value) for key, value in flat(result).items()
             if isinstance(value, (int, float)) and not key.startswith("config/")}
 
