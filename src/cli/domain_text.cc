@@ -89,7 +89,7 @@ std::pair<std::string, tune::SpaceEntry> parse_parameter(const std::string& text
   const std::string key = text.substr(0, equals);
   const std::string entry = text.substr(equals + 1);
   const std::size_t open = entry.find('(');
-  if (open == entry.npos || entry.back() != ')' || entry.front() == '"' || entry.front() == '[')
+  if (open == entry.npos || entry.back() != ')' || !is_identifier(entry.substr(0, open)))
     return {key, tune::SpaceEntry(parse(entry, "the constant of \"" + key + "\""))};
   return {key, parse_entry(key, entry, [&key](const std::string& arguments) {
             return parse("[" + arguments + "]", "the arguments of \"" + key + "\"").items();

@@ -38,8 +38,9 @@ std::vector<std::string> near_names(std::string_view name, const std::vector<std
   for (const std::string& one : names) {
     const std::string candidate = lower_case(one);
     const std::size_t far = distance(wanted, candidate);
-    const bool part = wanted.size() >= 2 && (candidate.find(wanted) != candidate.npos || wanted.ends_with(candidate));
-    if (far <= std::max<std::size_t>(1, wanted.size() / 3) || part) near.emplace_back(far, one);
+    const bool is_longer = wanted.size() >= 2 && candidate.find(wanted) != candidate.npos;
+    const bool is_shorter = candidate.size() >= 2 && (wanted.starts_with(candidate) || wanted.ends_with(candidate));
+    if (far <= std::max<std::size_t>(1, wanted.size() / 3) || is_longer || is_shorter) near.emplace_back(far, one);
   }
   std::ranges::stable_sort(near, {}, &std::pair<std::size_t, std::string>::first);
   if (near.size() > kMostNames) near.resize(kMostNames);

@@ -495,6 +495,8 @@ class CliTest(unittest.TestCase):
     def test_columns_that_nobody_has_are_errors_with_what_is_near(self):
         for arguments in ["--filter", "scor > 1"], ["--sort", "Score"], ["--columns", "scores,status"]:
             self.assertIn("did you mean score", cadre("show", self.experiment, *arguments, code=1))
+        for wrong in "score_of_the_last_step", "my_own_best_score":
+            self.assertIn("did you mean score", cadre("show", self.experiment, "--sort", wrong, code=1))
         self.assertIn("did you mean config/lr", cadre("show", self.experiment, "--filter", "config/l == 1", code=1))
         text = cadre("show", self.experiment, "--filter", "nothing == 1", "--sort", "neither", code=1)
         for part in 'a column "nothing"', 'a column "neither"', "there are: score", "config/lr", "exploits":
@@ -538,6 +540,14 @@ class CliTest(unittest.TestCase):
         self.assertNotIn("last event", cadre("show", study))
         self.assertIn("<svg", cadre("plot", study, "--pareto", "loss:min,size:min", "-o", "-"))
         self.assertIn("study", [one["name"] for one in document("ls", self.storage)["experiments"]])
+
+    def test_a_parameter_that_is_no_json_is_refused(self):
+        study = self.storage / "refused"
+        for parameter in "x=note", "x=my note (draft)", "x=note (draft)", "x=":
+            said = cadre("suggest", study, "--param", parameter, "--minimize", "loss", code=1)
+            self.assertIn('the constant of "x"', said, parameter)
+        self.assertIn("there is no domain note", cadre("suggest", study, "--param", "x=note(1)", "--minimize", "loss", code=1))
+        self.assertFalse(study.exists())
 
     def test_directories_that_vanish_do_not_end_a_list(self):
         churn = self.storage / "churn"

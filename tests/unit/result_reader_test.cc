@@ -81,6 +81,15 @@ class GrowingStore {
     store_.commit();
   }
 
+  // Decides that the first trial is tried again.
+  void try_again(const char* counts) {
+    if (trials_.empty()) make_trial();
+    const std::int64_t cause =
+        store_.add(EventRow{.time = time_, .kind = "worker_ended", .trial = 0, .attempt = 1, .data = "{}"});
+    store_.add(DecisionRow{.cause = cause, .kind = "retry", .trial = 0, .data = counts});
+    store_.commit();
+  }
+
  private:
   struct Trial {
     TrialRow row = {};
@@ -193,6 +202,15 @@ TEST(ResultReader, BeginsAnewWhereAnotherControllerHasWritten) {
   reader.read(Check::rows);
   EXPECT_EQ(reader.generation(), 2);
   EXPECT_EQ(text_of(reader.results()), text_of(read_results(directory.path(), Check::rows)));
+}
+
+TEST(ResultReader, ATrialHasNotFailedWhoseNodeWasLost) {
+  const TemporaryDirectory directory;
+  GrowingStore store(create(directory.path()));
+  store.try_again(R"({"failures": 0, "restore_failures": 0, "preemption_failures": 1})");
+  EXPECT_EQ(read_results(directory.path(), Check::rows)[0].failures, 0);
+  store.try_again(R"({"failures": 1, "restore_failures": 0})");
+  EXPECT_EQ(read_results(directory.path(), Check::rows)[0].failures, 1);
 }
 
 TEST(ResultReader, BeginsAnewWhereItsRowsAreGone) {

@@ -12,6 +12,7 @@
 #include "cadre/tune/study.h"
 #include "support/message_of.h"
 #include "tune/options/options.h"
+#include "tune/searchers/density_ratio.h"
 
 namespace cadre::tune {
 namespace {
@@ -106,6 +107,17 @@ class Record {
   std::unique_ptr<Searcher> searcher_;
   std::vector<Trial> trials_ = {};
 };
+
+TEST(WeightsByAge, GrowToOneAndStayThereForTheLatest) {
+  EXPECT_THAT(weights_by_age(25), Each(1.0));
+  std::vector<double> expected(26, 1.0);
+  expected[0] = 1.0 / 26;
+  EXPECT_EQ(weights_by_age(26), expected);
+  const std::vector<double> weights = weights_by_age(125);
+  EXPECT_EQ(weights[0], 1.0 / 125);
+  EXPECT_NEAR(weights[50], 1.0 / 125 + (1 - 1.0 / 125) * 50 / 99, 1e-12);
+  EXPECT_THAT(std::vector(weights.begin() + 99, weights.end()), Each(1.0));
+}
 
 TEST(Tpe, SuggestionsLieInTheSpaceForEveryKindOfDomain) {
   for (const bool joint : {true, false}) {

@@ -17,9 +17,15 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   throw InvalidArgument(std::string(metric) + ": " + why);
 }
 
-void check_classes(const char* metric, std::int64_t num_classes) {
-  if (num_classes < 2)
-    refuse_metric(metric, "num_classes is " + std::to_string(num_classes) + "; there are at least 2");
+template <class Options>
+const Options& with_classes(const char* metric, const Options& options) {
+  if (options.num_classes < 2)
+    refuse_metric(metric, "num_classes is " + std::to_string(options.num_classes) + "; there are at least 2");
+  return options;
+}
+
+void check_targets(const char* metric, const torch::Tensor& targets) {
+  if (targets.is_floating_point()) refuse_metric(metric, "targets are classes, and these are floating-point numbers");
 }
 
 // Predictions as classes or, for top_k above 1, scores; and targets; of all examples that count, in one dimension.
@@ -34,7 +40,7 @@ Flat flatten(const char* metric, const torch::Tensor& predictions, const torch::
   const auto shapes = [&] {
     return "predictions " + c10::str(predictions.sizes()) + " and targets " + c10::str(targets.sizes());
   };
-  if (targets.is_floating_point()) refuse_metric(metric, "targets are classes, and these are floating-point numbers");
+  check_targets(metric, targets);
   const bool are_scores = predictions.dim() == targets.dim() + 1;
   if (are_scores && predictions.size(1) != num_classes)
     refuse_metric(metric,
@@ -130,9 +136,8 @@ double area(const torch::Tensor& scores, const torch::Tensor& is_of_class) {
 
 }  // namespace
 
-ConfusionMatrix::ConfusionMatrix(const ClassificationOptions& options) : options_(options) {
-  check_classes("ConfusionMatrix", options.num_classes);
-}
+ConfusionMatrix::ConfusionMatrix(const ClassificationOptions& options)
+    : options_(with_classes("ConfusionMatrix", options)) {}
 
 void ConfusionMatrix::update(const torch::Tensor& predictions, const torch::Tensor& targets) {
   const torch::NoGradGuard no_gradients;
@@ -157,7 +162,8 @@ torch::Tensor ConfusionMatrix::compute() const {
 void ConfusionMatrix::reset() { counts_ = torch::Tensor(); }
 
 Accuracy::Accuracy(const Options& options)
-    : options_(options), matrix_({.num_classes = options.num_classes, .ignore_index = options.ignore_index}) {
+    : options_(with_classes("Accuracy", options)),
+      matrix_({.num_classes = options.num_classes, .ignore_index = options.ignore_index}) {
   if (options.top_k >= 1 && options.top_k < options.num_classes) return;
   refuse_metric("Accuracy", "top_k is " + std::to_string(options.top_k) + " of " + std::to_string(options.num_classes) +
                                 " classes; it must be at least 1, and less than they are");
@@ -203,7 +209,8 @@ void Accuracy::reset() {
   right_ = torch::Tensor();
 }
 
-F1Score::F1Score(const ClassificationOptions& options) : options_(options), matrix_(options) {}
+F1Score::F1Score(const ClassificationOptions& options)
+    : options_(with_classes("F1Score", options)), matrix_(options) {}
 
 double F1Score::compute() const {
   const Counts counts(matrix_.compute());
@@ -220,8 +227,7 @@ std::vector<double> F1Score::compute_by_class() const {
   return {begin, begin + scores.numel()};
 }
 
-AUROC::AUROC(const ClassificationOptions& options) : options_(options) {
-  check_classes("AUROC", options.num_classes);
+AUROC::AUROC(const ClassificationOptions& options) : options_(with_classes("AUROC", options)) {
   if (options.average == Average::micro) refuse_metric("AUROC", "average is micro; it is macro or weighted");
 }
 
@@ -229,6 +235,7 @@ void AUROC::update(const torch::Tensor& scores, const torch::Tensor& targets) {
   const torch::NoGradGuard no_gradients;
   const std::int64_t classes = options_.num_classes;
   if (!scores.defined() || !targets.defined()) refuse_metric("AUROC", "a tensor is undefined");
+  check_targets("AUROC", targets);
   torch::Tensor of_examples = scores.detach().cpu().to(torch::kDouble);
   if (classes == 2 && of_examples.dim() == 1) of_examples = of_examples.unsqueeze(1);
   torch::Tensor own = targets.detach().cpu().to(torch::kLong);
@@ -279,6 +286,7 @@ void AUROC::reset() {
 void Perplexity::update(const torch::Tensor& logits, const torch::Tensor& targets) {
   const torch::NoGradGuard no_gradients;
   if (!logits.defined() || !targets.defined()) refuse_metric("Perplexity", "a tensor is undefined");
+  check_targets("Perplexity", targets);
   if (logits.dim() != targets.dim() + 1 ||
       logits.sizes().slice(0, static_cast<std::size_t>(targets.dim())) != targets.sizes()) {
     refuse_metric("Perplexity", "logits " + c10::str(logits.sizes()) + " and targets " + c10::str(targets.sizes()) +

@@ -30,6 +30,9 @@ Value parse(const store::DecisionRow& row) {
   return base::parse_json(row.data, "a decision of kind " + row.kind + " in the store");
 }
 
+// Returns true if a retry says that the trial itself has not failed: Experiment::lose_node() counts such losses.
+bool is_of_a_lost_node(const Value& retry) { return Config(retry.dict()).find("preemption_failures") != nullptr; }
+
 }  // namespace
 
 void TrialHistories::add(const store::TrialRow& row) {
@@ -106,6 +109,8 @@ void TrialHistories::add(const store::DecisionRow& row) {
       exploit(trial, parse(row));
       break;
     case DecisionKind::retry:
+      if (!is_of_a_lost_node(parse(row))) ++history.failures;
+      break;
     case DecisionKind::fail:
       ++history.failures;
       break;

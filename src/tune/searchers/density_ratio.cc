@@ -25,18 +25,6 @@ struct ScoredPoints {
   }
 };
 
-// Returns the weights of trials, the oldest first: from 1 / count they grow linearly to 1, the weight of the latest 25.
-// Source: Bergstra, Yamins and Cox 2013, "Making a Science of Model Search".
-std::vector<double> weights_by_age(std::size_t count) {
-  constexpr std::size_t kLatest = 25;
-  std::vector<double> weights(count, 1.0);
-  if (count <= kLatest + 1) return weights;
-  const auto last = static_cast<double>(count - kLatest - 1);
-  const double first = 1 / static_cast<double>(count);
-  for (std::size_t i = 0; i < count - kLatest; ++i) weights[i] = first + (1 - first) * static_cast<double>(i) / last;
-  return weights;
-}
-
 // Returns the points that have all parameters of a group.
 std::vector<const Point*> with_group(const std::vector<const Point*>& points, const Group& group) {
   std::vector<const Point*> having;
@@ -69,6 +57,19 @@ void extend(const Parameters& parameters, const Group& group, const Division& di
 }  // namespace
 
 double bandwidth_with(std::size_t trials) { return std::max(0.01, 0.45 / std::sqrt(2 + static_cast<double>(trials))); }
+
+std::vector<double> weights_by_age(std::size_t count) {
+  constexpr std::size_t kLatest = 25;
+  std::vector<double> weights(count, 1.0);
+  if (count <= kLatest) return weights;
+  const std::size_t ramp = count - kLatest;
+  const double first = 1 / static_cast<double>(count);
+  for (std::size_t i = 0; i < ramp; ++i) {
+    const double part = ramp == 1 ? 0 : static_cast<double>(i) / static_cast<double>(ramp - 1);
+    weights[i] = first + (1 - first) * part;
+  }
+  return weights;
+}
 
 std::vector<Group> groups_of(const Parameters& parameters, bool multivariate, bool by_condition) {
   std::vector<Group> groups;

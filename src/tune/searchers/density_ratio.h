@@ -29,6 +29,10 @@ struct RatioSearch {
   bool group_by_group = false;  // true: takes the best candidate in each group, not in all together
 };
 
+// Returns the weights of trials, the oldest first: from 1 / count they grow linearly to 1, the weight of the latest 25.
+// Source: Bergstra, Yamins and Cox 2013, "Making a Science of Model Search".
+std::vector<double> weights_by_age(std::size_t count);
+
 // Returns the bandwidth of all Gaussians with so many trials. It is the same for good and bad trials, so that the ratio
 // of their densities depends on where they lie, not on how many they are; with bandwidths by the distances of
 // neighbours, as Hyperopt and Optuna have them, good trials of few are smoothed too much.

@@ -70,7 +70,9 @@ TEST(Classification, AnAucOfOneClassIsNone) {
 
 TEST(Classification, WhatDoesNotBelongTogetherIsNamed) {
   const auto fault = [](const std::function<void()>& act) { return message_of<InvalidArgument>(act); };
-  EXPECT_THAT(fault([] { ConfusionMatrix({.num_classes = 1}); }), HasSubstr("num_classes is 1"));
+  EXPECT_THAT(fault([] { ConfusionMatrix({.num_classes = 1}); }), HasSubstr("ConfusionMatrix: num_classes is 1"));
+  EXPECT_THAT(fault([] { Accuracy({.num_classes = 1}); }), HasSubstr("Accuracy: num_classes is 1"));
+  EXPECT_THAT(fault([] { F1Score({.num_classes = 1}); }), HasSubstr("F1Score: num_classes is 1"));
   EXPECT_THAT(fault([] { Accuracy({.num_classes = 3, .top_k = 3}); }), HasSubstr("top_k is 3 of 3 classes"));
   EXPECT_THAT(fault([] { AUROC({.num_classes = 3, .average = Average::micro}); }), HasSubstr("average is micro"));
   ConfusionMatrix matrix({.num_classes = 3});
@@ -91,6 +93,8 @@ TEST(Classification, WhatDoesNotBelongTogetherIsNamed) {
   EXPECT_THAT(fault([&] { area.update(torch::zeros(3), torch::zeros(3, torch::kLong)); }),
               HasSubstr("expected are [examples, 3] and [examples]"));
   EXPECT_THAT(fault([&] { area.update(torch::full({1, 3}, std::nan("")), torch::tensor({1})); }), HasSubstr("is NaN"));
+  EXPECT_THAT(fault([&] { area.update(torch::zeros({1, 3}), torch::tensor({0.7})); }), HasSubstr("floating-point"));
+  EXPECT_THAT(fault([] { Perplexity().update(torch::zeros({2, 9}), torch::zeros(2)); }), HasSubstr("floating-point"));
   EXPECT_THAT(fault([] { Perplexity().update(torch::zeros({2, 3, 9}), torch::zeros({2, 4}, torch::kLong)); }),
               HasSubstr("expected are [..., words] and [...]"));
 }
