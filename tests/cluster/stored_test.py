@@ -201,7 +201,7 @@ class StoredTest(Stored):
         [there] = [node["trials"] for node in self.nodes_of(self.experiment()) if node["name"] == "n2"]
 
         def stored():
-            return [name for name in self.objects() if name.split("/")[-3][:5] in there and name.split("/")[-2].count("_") == 2]
+            return [name for name in self.objects() if int(name.split("/")[-3][:5]) in there and name.split("/")[-2].count("_") == 2]
 
         self.assertEqual(stored(), [])
         self.open_wall("n2")
