@@ -317,6 +317,20 @@ TEST_F(NodesByCommandTest, JobsOfAnEarlierProcessAreTakenOverOrCancelled) {
   EXPECT_EQ(text_of(directory.path() / "cancelled"), job(2, 0).string() + "\n");
 }
 
+TEST_F(NodesByCommandTest, AJobIsNotTakenOverByCommandsWithoutAQueue) {
+  begin(queue());
+  request({.id = 1});
+  ASSERT_TRUE(until([&] { return nodes->processes().size() == 1; }));
+  const std::vector<NodeProcess> processes = nodes->processes();
+  events.clear();
+  begin({.submit = {"/bin/sh"}});
+  nodes->claim({{.request = {.id = 1, .group = "g"}}}, processes);
+  EXPECT_THAT(nodes->processes(), IsEmpty());
+  nodes->release(1);
+  ASSERT_TRUE(until_ended(1));
+  EXPECT_FALSE(ended().front().is_certain);
+}
+
 TEST_F(NodesByCommandTest, AListThatBeganBeforeAJobWasCancelledDoesNotCancelItAgain) {
   NodeCommands commands = queue();
   commands.list = {

@@ -102,7 +102,8 @@ void NodesByCommand::claim(const std::vector<KeptRequest>& requests, const std::
   for (const NodeProcess& process : processes) {
     Node node{.host = process.host, .job = process.job};
     if (process.pid != 0) node.submit = Command::take_over(static_cast<::pid_t>(process.pid), process.mark);
-    if (node.submit == nullptr && node.job.empty()) continue;
+    // The commands may have been changed: without a queue they know no jobs, and with one no processes that are agents.
+    if (has_queue(commands_) ? node.job.empty() : node.submit == nullptr) continue;
     node.start.mark = process.mark;
     found[{process.request, process.ordinal.value_or(0)}] = std::move(node);
   }
