@@ -74,7 +74,7 @@ struct BatchPlan {
   }
 };
 
-// Says which batches this rank has. A position in an epoch is a number of examples, or of batches with a batch sampler,
+// Chooses the batches of this rank. A position in an epoch is a number of examples, or of batches with a batch sampler,
 // that all ranks have together: other numbers of ranks can go on from it.
 class BatchOrder {
  public:
@@ -86,7 +86,7 @@ class BatchOrder {
   std::int64_t count(std::uint64_t epoch) const;
   // Returns the position after some batches more of each rank.
   std::size_t advance(std::size_t position, std::size_t batches) const;
-  // Returns a state with this position, and what a state has; the latter throws InvalidArgument for another loader's.
+  // Convert a position to a state and back. from_state() throws InvalidArgument for a state of another loader.
   Dict to_state(std::uint64_t epoch, std::size_t position) const;
   std::pair<std::uint64_t, std::size_t> from_state(const Dict& state) const;
 
@@ -317,7 +317,7 @@ class DataLoader {
   /// Returns the epoch of the latest loop, from 0; before the first loop, and after set_epoch and load_state_dict, that
   /// of the next loop.
   std::uint64_t epoch() const { return epoch_; }
-  /// Sets the epoch of the next loop, for training that continues from a checkpoint.
+  /// Sets the epoch of the next loop, for training that continues from a checkpoint. A present loop goes on as it is.
   void set_epoch(std::uint64_t epoch) {
     next_ = {epoch, 0};
     epoch_ = epoch;
@@ -325,9 +325,11 @@ class DataLoader {
 
   /// Returns the place in the data, for a checkpoint: {"epoch", "examples"}, where the examples are those of the epoch
   /// that all ranks have had, with the present batch ("batches" with a batch_sampler). Equal on all ranks if they have
-  /// had as many batches. The entry of save_dict for a loader is this.
+  /// had as many batches. After set_epoch it is the beginning of that epoch. The entry of save_dict for a loader is
+  /// this.
   Dict state_dict() const {
-    if (loop_ == nullptr) return order_.to_state(next_.first, next_.second);
+    const bool is_epoch_set = next_.first == epoch_;  // during a loop next_ is the epoch after it, unless it was set
+    if (loop_ == nullptr || is_epoch_set) return order_.to_state(next_.first, next_.second);
     return order_.to_state(epoch_, order_.advance(position_, taken_));
   }
   /// Lets the next loop go on after that place, also with another number of ranks. Ends a present loop. Throws
@@ -370,9 +372,8 @@ class DataLoader {
 /// one of torch::data with a size, such as TensorDataset, MNIST and the result of its map(), or one of transform(). It,
 /// or a copy, is used in one thread at a time, which is not the caller's if there is a worker; `collate` makes a batch
 /// of what the dataset's get_batch returns, and of a cadre::Random if it takes one, in several threads at once if there
-/// are several workers. With
-/// Remainder::keep the ranks may have different numbers of batches, which does not suit the training of a prepared
-/// model.
+/// are several workers. With Remainder::keep the ranks may have different numbers of batches, which does not suit the
+/// training of a prepared model.
 ///
 ///     auto loader = train::prepare_data_loader(dataset, {.batch_size = 128, .shuffle = true, .num_workers = 4});
 ///     for (int epoch = 0; epoch < 10; ++epoch) {

@@ -482,6 +482,17 @@ TEST(DataLoader, GoesOnFromItsStateWithTheSameNumbers) {
   }
 }
 
+TEST(DataLoader, AnEpochThatIsSetAfterABrokenOffLoopBeginsAtItsBeginning) {
+  auto loader = prepare_data_loader(numbers(20), {.batch_size = 3});
+  loader.begin();
+  EXPECT_EQ(loader.state_dict(), (Dict{{"epoch", 0}, {"examples", 3}}));
+  loader.set_epoch(5);
+  EXPECT_EQ(loader.state_dict(), (Dict{{"epoch", 5}, {"examples", 0}}));
+  EXPECT_EQ(loader.epoch(), 5u);
+  EXPECT_THAT(batches_of(loader), SizeIs(7));
+  EXPECT_EQ(loader.state_dict(), (Dict{{"epoch", 6}, {"examples", 0}}));
+}
+
 TEST(DataLoader, AnotherNumberOfRanksGoesOnWithoutLosingOrRepeatingAnExample) {
   const DataLoaderOptions options{.batch_size = 3, .shuffle = true, .seed = 5, .remainder = Remainder::keep};
   // Returns the examples of all ranks' batches, at most so many of each.
