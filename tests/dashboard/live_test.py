@@ -340,6 +340,22 @@ class LiveTest(DashboardTest):
             wait_until(page, f"{iteration} === '5'")
             self.assertEqual(page.evaluate("document.querySelector('.live').dataset.state"), "live")
 
+    def test_a_late_answer_of_a_dashboard_that_was_gone_does_not_make_a_live_page_stale(self):
+        token = self.folder / "token"
+        with Running(self.folder / "here") as running:
+            dashboard = Dashboard(self.folder, "--token-file", token)
+            with self.experiment(dashboard, "here/experiment", may_say=is_lost) as page:
+                wait_until(page, "document.querySelector('.live').dataset.state === 'live'")
+                page.evaluate("() => { window.asked = []; window.fetch = () => new Promise((resolve, reject) => asked.push(reject)); }")
+                dashboard.stop(signal.SIGKILL)
+                wait_until(page, "asked.length === 1")
+                with Dashboard(self.folder, "--token-file", token, "--port", dashboard.port):
+                    page.evaluate("window.dispatchEvent(new Event('pageshow'))")
+                    running.open_gate(1)
+                    wait_until(page, "document.querySelector('.trials td[data-column=training_iteration]').dataset.value === '5'")
+                    page.evaluate("async () => { asked[0](new TypeError('no answer')); await new Promise((resolve) => setTimeout(resolve)); }")
+                    self.assertEqual(page.get_attribute(".live", "data-state"), "live")
+
     def test_a_storage_is_looked_at_again(self):
         home = self.folder / "home"
         home.mkdir()

@@ -131,6 +131,15 @@ class ReportTest(browser.PageTest):
             choice("colour").select_option("config/lr")
             self.assertEqual(int(chart.get_attribute("data-lines")), len(self.trials))
 
+    def test_a_column_of_texts_and_numbers_has_a_place_for_each(self):
+        with self.page(self.report(self.search)) as page:
+            places = page.evaluate("""() => {
+                const axis = cadre.textAxis({column: () => ({cells: ["b", 8, null, "a", 16, 8]})}, "config/width");
+                return [0, 1, 2, 3, 4, 5].map((trial) => Math.round(axis.value(trial))); }""")
+            self.assertTrue(math.isnan(places.pop(2)))
+            self.assertEqual(places, [1, 2, 0, 3, 2])
+            self.assertIsNone(page.evaluate("cadre.textAxis({column: () => ({cells: [1, null]})}, 'config/width')"))
+
     def test_the_winners_ancestry_is_that_of_its_exploits(self):
         best = json.loads(cadre("best", self.population, "--json"))["trial_id"]
         exploits = [json.loads(line) for line in (self.population / "pbt_global.txt").read_text().splitlines()]

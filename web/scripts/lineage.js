@@ -205,7 +205,8 @@ cadre.sections.push({
 cadre.scheduleChart = (name, at, {experiment, selection, group, xAxis, ySize, pieces}) => {
   const cellOf = (segment) => segment.parameters[at] ?? null;
   let texts, isText, isLog;
-  const valueOf = (segment) => (isText ? texts.indexOf(cadre.cellText(cellOf(segment))) : cadre.cellNumber(cellOf(segment)));
+  const placeOf = (cell) => (cell === null ? NaN : texts.indexOf(cadre.cellText(cell)));
+  const valueOf = (segment) => (isText ? placeOf(cellOf(segment)) : cadre.cellNumber(cellOf(segment)));
   const steps = (spans, style) => {
     const x = [], y = [];
     for (const [segment, from, to] of spans) {
@@ -235,7 +236,7 @@ cadre.scheduleChart = (name, at, {experiment, selection, group, xAxis, ySize, pi
   const log = cadre.element("span", {class: "note"}, " log");
   const look = () => {
     const segments = experiment.segments.flat();
-    texts = [...new Set(segments.map(cellOf).filter((cell) => cell !== null && !cadre.isNumberCell(cell)).map(cadre.cellText))].sort();
+    texts = cadre.cellCategories(segments.map(cellOf));
     isText = texts.length > 0;
     isLog = !isText && experiment.isLogarithmic(`config/${name}`, segments.map(valueOf), 50);
     log.hidden = !isLog;

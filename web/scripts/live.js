@@ -108,14 +108,15 @@ cadre.Live = class extends EventTarget {
     this.again();
   }
 
-  // Finds out why there is no stream, and tries again.
+  // Finds out why there is no stream, and tries again. The answer is of no use once a later stream is open.
   async fail() {
     this.close();
     let state = "lost";
     try {
-      const {status} = await fetch(this.url(), {method: "HEAD"});
+      const {status} = await fetch(this.url(), {method: "HEAD", signal: AbortSignal.timeout(cadre.Live.silence)});
       state = status === 403 ? "refused" : status === 404 ? "gone" : "lost";
     } catch { /* it does not answer */ }
+    if (this.stream) return;
     this.setState(state);
     this.again();
   }

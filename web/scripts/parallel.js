@@ -68,10 +68,9 @@ cadre.Parallel = class {
     const keys = [...experiment.parameters.slice(0, 14).map((column) => `config/${column.name}`), ...(experiment.metric ? [experiment.metric] : [])];
     return keys.filter((key) => experiment.column(key)?.cells.some((cell) => cell !== null)).map((key) => {
       const column = experiment.column(key);
-      const texts = [...new Set(column.cells.filter((cell) => cell !== null && !cadre.isNumberCell(cell)).map(cadre.cellText))].sort();
+      const texts = cadre.cellCategories(column.cells);
       const numbers = experiment.numbers(key);
       if (texts.length) {
-        for (const cell of column.cells) if (cadre.isNumberCell(cell) && !texts.includes(cadre.cellText(cell))) texts.push(cadre.cellText(cell));
         const index = new Map(texts.map((text, at) => [text, at]));
         return {key, title: column.name, texts, ticks: texts.slice(0, 12).map((text, at) => [texts.length > 1 ? at / (texts.length - 1) : 0.5, text]),
           position: (trial) => (column.cells[trial] === null ? NaN : texts.length > 1 ? index.get(cadre.cellText(column.cells[trial])) / (texts.length - 1) : 0.5)};

@@ -17,10 +17,11 @@ cadre.pointLines = (experiment, selection, x, y, color, strong = []) => {
     ...strong.filter((trial) => selection.includes(trial)).map((trial) => point(trial, cadre.theme.winner(), size + 2))];
 };
 
-// Returns the choice of an axis: its numbers and whether it is logarithmic.
+// Returns the axis of a column with texts, which has a place for each: the places of trials, and the axis of a chart.
+// Returns null for a column of numbers.
 cadre.textAxis = (experiment, key) => {
   const column = experiment.column(key);
-  const texts = [...new Set(column.cells.filter((cell) => cell !== null && !cadre.isNumberCell(cell)).map(cadre.cellText))].sort();
+  const texts = cadre.cellCategories(column.cells);
   if (!texts.length) return null;
   const index = new Map(texts.map((text, at) => [text, at]));
   // Points with the same text are spread a little, always in the same way.

@@ -51,6 +51,13 @@ cadre.cellNumber = (cell) => {
 
 cadre.isNumberCell = (cell) => typeof cell === "number" || (cell !== null && typeof cell === "object" && "number" in cell);
 
+// Returns the different texts of cells that are not null, those of numbers last; none if all cells are numbers.
+cadre.cellCategories = (cells) => {
+  const textsOf = (isChosen) => [...new Set(cells.filter((cell) => cell !== null && isChosen(cell)).map(cadre.cellText))];
+  const texts = textsOf((cell) => !cadre.isNumberCell(cell)).sort();
+  return texts.length ? [...new Set([...texts, ...textsOf(cadre.isNumberCell)])] : [];
+};
+
 // Returns the whole content of a cell.
 cadre.cellExact = (cell) => {
   if (cell === null || cell === undefined) return "";
