@@ -355,6 +355,15 @@ def test_a_run_inside_a_trial_reports_for_it(fit, tmp_path):
     assert [list(result.metrics_dataframe["score"]) for result in results] == [[0, 1, 2], [0, 2, 4]]
 
 
+@pytest.mark.parametrize("num_workers", [(1, 3), [1, 3]])
+def test_a_range_of_workers_is_a_tuple_or_a_list(num_workers):
+    scaling = ScalingConfig(num_workers=num_workers)
+    assert scaling.total_workers == 3
+    assert len(scaling._bundles()) == 3
+    assert scaling._stored()["num_workers"] == {"min": 1, "max": 3}
+    assert ScalingConfig(num_workers=2).total_workers == 2
+
+
 def test_bad_options_are_named(trainer):
     with pytest.raises(ValueError, match="takes 2 arguments"):
         trainer(lambda a, b: None)

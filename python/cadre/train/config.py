@@ -27,7 +27,11 @@ class ScalingConfig:
 
     @property
     def total_workers(self) -> int:
-        return self.num_workers[1] if isinstance(self.num_workers, tuple) else self.num_workers
+        return self._range()[1]
+
+    def _range(self):
+        """Returns the fewest and the most workers."""
+        return self.num_workers if isinstance(self.num_workers, (tuple, list)) else (self.num_workers, self.num_workers)
 
     def _worker(self):
         """Returns the resources of a worker in the form in which they are stored."""
@@ -41,7 +45,7 @@ class ScalingConfig:
         return [self._worker() for _ in range(self.total_workers)]
 
     def _stored(self):
-        fewest, most = self.num_workers if isinstance(self.num_workers, (tuple, list)) else (self.num_workers,) * 2
+        fewest, most = self._range()
         resources = None if self.resources_per_worker is None else self._worker()
         return {"num_workers": {"min": fewest, "max": most}, "use_gpu": self.use_gpu, "resources_per_worker": resources,
                 "placement_strategy": self.placement_strategy.lower(), "accelerator_type": self.accelerator_type or "",
@@ -51,12 +55,12 @@ class ScalingConfig:
 
 @dataclass
 class CheckpointConfig(RetentionConfig):
-    """Which checkpoints are kept."""
+    """Retention of a run's checkpoints."""
 
 
 @dataclass
 class FailureConfig:
-    """How often a run that fails is tried again, from its latest checkpoint."""
+    """Retries of a run that fails, each from its latest checkpoint."""
 
     max_failures: int = 0  # -1: any number
     controller_failure_limit: int = -1  # no meaning here: a controller that dies is continued by the next run
@@ -89,7 +93,7 @@ class RunConfig:
 
 
 class DataConfig:
-    """Which datasets the ranks divide among themselves; each rank gets all rows of the others."""
+    """Choice of the datasets that the ranks divide among themselves; each rank gets all rows of the others."""
 
     def __init__(self, datasets_to_split: str | Iterable[str] = "all", execution_options=None,
                  enable_shard_locality: bool = True) -> None:
@@ -105,15 +109,15 @@ class DataConfig:
 
 
 class CheckpointUploadMode(Enum):
-    """When report() returns, and what happens to the checkpoint."""
+    """The way in which a reported checkpoint gets into the run's directory."""
 
-    SYNC = "sync"  # when the checkpoint is committed
-    ASYNC = "async"  # when the result is; the checkpoint follows
-    NO_UPLOAD = "no_upload"  # the checkpoint is in the run's directory already
+    SYNC = "sync"  # report() returns when the checkpoint is committed
+    ASYNC = "async"  # report() returns when the result is committed; the checkpoint follows
+    NO_UPLOAD = "no_upload"  # the checkpoint is already in the run's directory, and stays there
 
 
 class CheckpointConsistencyMode(Enum):
-    """What get_all_reported_checkpoints() waits for."""
+    """The state that get_all_reported_checkpoints() waits for."""
 
     COMMITTED = "committed"
     VALIDATED = "validated"
