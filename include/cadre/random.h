@@ -20,7 +20,7 @@ class RandomStream;
 /// streams", specifies every number that it gives.
 class Random {
  public:
-  using result_type = std::uint64_t;  ///< as the standard requires it of generators
+  using result_type = std::uint64_t;  ///< type of the numbers, as the standard library requires it
 
   /// Wraps a stream; called by Cadre only.
   explicit Random(base::RandomStream& stream) : stream_(&stream) {}
@@ -41,10 +41,11 @@ class Random {
 /// same for the same seed, trial and use, and independent of all that Cadre draws.
 class KeyedRandom {
  public:
-  /// Begins the stream; `use` tells apart what one trial needs random numbers for, from 0 to 2^24 - 1.
+  /// Begins the stream. `use`, from 0 to 2^24 - 1, distinguishes the purposes of one trial's numbers; throws
+  /// InvalidArgument for a greater one.
   KeyedRandom(std::uint64_t seed, std::uint32_t trial, std::uint32_t use = 0);
   /// Begins a stream of another kind: the numbers by which one example of a dataset is changed in one epoch, as a
-  /// DataLoader passes them to transforms. `layer` tells apart transforms of one another's results. Throws
+  /// DataLoader passes them to transforms. `layer` distinguishes transforms of one another's results. Throws
   /// InvalidArgument from 2^24 epochs, 2^40 examples or 2^8 layers on.
   static KeyedRandom of_example(std::uint64_t seed, std::uint64_t epoch, std::uint64_t example,
                                 std::uint32_t layer = 0);

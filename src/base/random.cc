@@ -47,6 +47,17 @@ double RandomStream::normal() {
 }  // namespace cadre::base
 
 namespace cadre {
+namespace {
+
+// Returns the index at which the numbers of a use begin.
+std::uint64_t begin_of(std::uint32_t use) {
+  if (use >> 24 != 0)
+    throw InvalidArgument("there are no random numbers for use " + std::to_string(use) +
+                          " of a trial: give a use from 0 to 2^24 - 1");
+  return std::uint64_t{use} << 40;
+}
+
+}  // namespace
 
 double Random::uniform() { return stream_->uniform(); }
 double Random::normal() { return stream_->normal(); }
@@ -54,8 +65,7 @@ std::uint64_t Random::below(std::uint64_t n) { return stream_->below(n); }
 Random::result_type Random::operator()() { return stream_->bits(); }
 
 KeyedRandom::KeyedRandom(std::uint64_t seed, std::uint32_t trial, std::uint32_t use)
-    : stream_(std::make_unique<base::RandomStream>(seed, trial, base::Purpose::own, std::uint64_t{use} << 40)),
-      random_(*stream_) {}
+    : KeyedRandom(base::RandomStream(seed, trial, base::Purpose::own, begin_of(use))) {}
 KeyedRandom::KeyedRandom(const base::RandomStream& stream)
     : stream_(std::make_unique<base::RandomStream>(stream)), random_(*stream_) {}
 

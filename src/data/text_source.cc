@@ -26,6 +26,7 @@ namespace {
 constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;        // of the first file, for the types of its columns
 constexpr std::int64_t kOtherSampleBytes = std::int64_t{64} << 10;  // of each other file
 constexpr std::int64_t kMemoryPerByte = 3;                          // bytes in memory per byte of a file, approximate
+constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;     // Arrow has 32 bits for the size
 
 const std::map<std::string, std::shared_ptr<arrow::DataType>>& text_types() {
   static const std::map<std::string, std::shared_ptr<arrow::DataType>> types = [] {
@@ -109,14 +110,15 @@ TextFormat::Reader TextFormat::open_json(const InputFile& file, const std::share
 
 // Returns true if a line is too long for the blocks: Arrow can read lines that span two blocks, but not three.
 bool is_too_long_for(const arrow::Status& status, std::int64_t block_bytes) {
-  constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
-  return block_bytes < kMostBytes && status.IsInvalid() && status.message().find("straddl") != std::string::npos;
+  return block_bytes < kMostBlockBytes && status.IsInvalid() && status.message().find("straddl") != std::string::npos;
 }
+
+std::int64_t larger(std::int64_t block_bytes) { return std::min(4 * block_bytes, kMostBlockBytes); }
 
 std::shared_ptr<arrow::RecordBatchReader> TextFormat::open(const InputFile& file,
                                                            const std::shared_ptr<arrow::Schema>& columns,
                                                            std::int64_t& block_bytes, arrow::MemoryPool* pool) const {
-  for (;; block_bytes *= 4) {
+  for (;; block_bytes = larger(block_bytes)) {
     auto reader = read.format == ReadFiles::Format::csv ? open_csv(file, columns, block_bytes, pool)
                                                         : open_json(file, columns, block_bytes, pool);
     if (is_too_long_for(reader.status(), block_bytes)) continue;
@@ -167,7 +169,7 @@ class TextFile final : public PieceReader {
   void read(const Piece& piece, const ReadContext& context, const Emit& emit) const override {
     std::int64_t block_bytes = std::clamp<std::int64_t>(context.block_bytes / kMemoryPerByte, 1 << 16, kSampleBytes);
     Piece left = piece;
-    while (!read_blocks(left, block_bytes, context, emit)) block_bytes *= 4;
+    while (!read_blocks(left, block_bytes, context, emit)) block_bytes = larger(block_bytes);
   }
 
  private:

@@ -80,5 +80,15 @@ TEST(KeyedRandom, EachExampleHasNumbersOfItsOwnInEachEpochAndLayer) {
   EXPECT_THROW(KeyedRandom::of_example(0, 0, 0, 256), InvalidArgument);
 }
 
+TEST(KeyedRandom, EachUseOfATrialHasNumbersOfItsOwn) {
+  constexpr std::uint32_t last = (1 << 24) - 1;
+  std::set<std::uint64_t> first_numbers;
+  for (const std::uint32_t trial : {0, 1})
+    for (const std::uint32_t use : {std::uint32_t{0}, std::uint32_t{1}, last})
+      first_numbers.insert((*KeyedRandom(7, trial, use))());
+  EXPECT_EQ(first_numbers.size(), 2u * 3);
+  EXPECT_THROW(KeyedRandom(7, 0, last + 1), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace cadre::base

@@ -165,7 +165,8 @@ Command::Command(const CommandStart& start) : most_output_(start.most_output) {
               .environment = environment.data()};
   process_ = start_child(child);
   if (child.fault != 0) {
-    if (process_ > 0) ::waitpid(process_, nullptr, 0);
+    while (process_ > 0 && ::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+    }
     throw_not_started(start, std::strerror(child.fault));
   }
   end_ = base::FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)));

@@ -41,7 +41,7 @@ Flat flatten(const char* metric, const torch::Tensor& predictions, const torch::
     return "predictions " + c10::str(predictions.sizes()) + " and targets " + c10::str(targets.sizes());
   };
   check_targets(metric, targets);
-  const bool are_scores = predictions.dim() == targets.dim() + 1;
+  const bool are_scores = predictions.dim() > 1 && predictions.dim() == targets.dim() + 1;
   if (are_scores && predictions.size(1) != num_classes)
     refuse_metric(metric,
                   shapes() + ": scores of " + std::to_string(num_classes) + " classes are [examples, classes, ...]");

@@ -80,6 +80,7 @@ TEST(Classification, WhatDoesNotBelongTogetherIsNamed) {
               AllOf(HasSubstr("[4, 2]"), HasSubstr("scores of 3 classes")));
   EXPECT_THAT(fault([&] { matrix.update(torch::zeros({4}, torch::kLong), torch::zeros(5, torch::kLong)); }),
               HasSubstr("do not belong together"));
+  EXPECT_THAT(fault([&] { matrix.update(torch::zeros(3), torch::tensor(1)); }), HasSubstr("do not belong together"));
   EXPECT_THAT(fault([&] { matrix.update(torch::zeros({4}), torch::zeros(4, torch::kLong)); }),
               HasSubstr("scores of all classes are needed"));
   EXPECT_THAT(fault([&] { matrix.update(torch::zeros({4, 3}), torch::zeros(4)); }), HasSubstr("floating-point"));
