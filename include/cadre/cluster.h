@@ -13,8 +13,9 @@ namespace cadre {
 
 /// Nodes of one kind that are requested together.
 struct NodeGroup {
-  /// For messages, and the value of the label "group" that its nodes have (Resources::labels), unless the program gives
-  /// them another one: a validator with the label {"group", "validators"} runs there only. Without spaces and "!(),".
+  /// Name of the group in messages, and the value of the label "group" that its nodes have (Resources::labels), unless
+  /// the program gives them another one: a validator with the label {"group", "validators"} runs there only. Without
+  /// spaces and "!(),".
   std::string name = "nodes";
   /// Number of nodes. Default, 0: with "slurm" inside an allocation all of its nodes; with "commands" one on each of
   /// the group's hosts; otherwise 1.
@@ -43,11 +44,11 @@ struct NodeGroup {
   bool operator==(const NodeGroup&) const = default;  ///< compares all members
 };
 
-/// How the engine "commands" has nodes: by a remote shell, or by the commands of any batch system. They are started on
-/// the machine of this program, without a shell. In their words `{cpus}`, `{gpus}` and `{group}` stand for those of the
-/// node's group, an option's name, as in `{queue}`, for its value, `{name}` for a name that no other node has, and
-/// `{host}` for a machine that has no node yet: one of the group's option "hosts", which names them with commas
-/// between.
+/// The commands with which the engine "commands" starts and ends nodes: those of a remote shell, or of any batch
+/// system. They are run on the machine of this program, without a shell. In their words `{cpus}`, `{gpus}` and
+/// `{group}` stand for those of the node's group, an option's name, as in `{queue}`, for its value, `{name}` for a name
+/// that no other node has, and `{host}` for a machine that has no node yet: one of the group's option "hosts", which
+/// names them with commas between.
 struct NodeCommands {
   /// Starts an agent, once for each node. Gets a script for a POSIX shell in its standard input, as `ssh {host} sh` and
   /// qsub take it. The script sets the environment of this program, but for what belongs to this machine or login, and
@@ -56,9 +57,9 @@ struct NodeCommands {
   /// Ends an agent or takes it from the queue, by the id `{id}`. Default, none: the end of `submit` is that of the
   /// agent. Needed with `list`.
   std::vector<std::string> cancel = {};
-  /// Prints a line for each job that waits or runs, with its id as a word in it; others, too. A word `{ids}` stands for
-  /// the ids of all jobs of this program. Default, none: `submit` runs as long as the agent does, and the id is the
-  /// name. Otherwise `submit` ends at once, when the agent is queued.
+  /// Prints a line for each job that waits or runs, with its id as a word in it; lines of other jobs are ignored. A
+  /// word `{ids}` stands for the ids of all jobs of this program. Default, none: `submit` runs as long as the agent
+  /// does, and the id is the name. Otherwise `submit` ends at once, when the agent is queued.
   std::vector<std::string> list = {};
   /// A regular expression (ECMAScript) that finds a job's id in what `submit` prints: its first group, or all of it.
   /// Default, none: the only word that is printed.
@@ -73,18 +74,18 @@ struct NodeCommands {
 /// is the program up to cadre::init(), which there never returns. All nodes must see the program under the same path,
 /// and best the storage path, too: where they do not, the files of an experiment go over the connections of the agents.
 struct ClusterConfig {
-  /// Whoever has the nodes. "slurm": inside an allocation (SLURM_JOB_ID is set) its nodes, otherwise jobs that are
+  /// Provider of the nodes. "slurm": inside an allocation (SLURM_JOB_ID is set) its nodes, otherwise jobs that are
   /// queued for them. "ray": a Ray cluster that is there already. "commands": whatever `commands` start, such as ssh.
   /// "processes": agents on this machine, to try a program before there is a cluster.
   std::string engine = "slurm";
   std::vector<NodeGroup> groups = {NodeGroup()};  ///< the nodes; at least one group
   NodeCommands commands = {};                     ///< for the engine "commands" only
-  /// How agents talk to this program. "port": they dial one port of this machine, encrypted. "stdio": the session is in
-  /// the standard input and output of whatever starts them, such as srun, where no port can be reached: none is opened.
-  /// Not for Ray, nor for jobs in a queue, so with Slurm the program must run in an allocation. A program is then not
-  /// to read its standard input before cadre::init, nor to print more than 1 MiB there; from then on what it prints on
-  /// a node goes to standard error. A node whose connection ends is lost with what runs there, and asked for again;
-  /// `nodes_stay` is 0, and `addresses` must be empty.
+  /// Connection between agents and this program. "port": they dial one port of this machine, encrypted. "stdio": the
+  /// session is in the standard input and output of the command that starts them, such as srun, where no port can be
+  /// reached: none is opened. Not for Ray, nor for jobs in a queue, so with Slurm the program must run in an
+  /// allocation. A program is then not to read its standard input before cadre::init, nor to print more than 1 MiB
+  /// there; from then on what it prints on a node goes to standard error. A node whose connection ends is lost with
+  /// what runs there, and asked for again; `nodes_stay` is 0, and `addresses` must be empty.
   std::string link = "port";
   /// IP addresses of this machine, of which nodes reach at least one. Default: all that it has.
   std::vector<std::string> addresses = {};

@@ -28,7 +28,7 @@ enum cadre_answer {
   CADRE_CONTINUE,    ///< go on
   CADRE_CHECKPOINT,  ///< fill the directory cadre_checkpoint_out(), then call cadre_saved()
   CADRE_STOP,        ///< end: the trial is over, or goes on later from its latest checkpoint
-  CADRE_ERROR        ///< the report could not be sent, errno says why; or Cadre is gone
+  CADRE_ERROR        ///< the report could not be sent, errno says why; or Cadre is gone, and SIGPIPE is ignored
 };
 
 /// Returns the directory of the checkpoint to continue from; NULL: begin anew.

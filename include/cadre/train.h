@@ -444,7 +444,7 @@ struct TrainerOptions {
 
 /// The result of a run. A value.
 struct Result {
-  /// Metrics of the last report; empty if there was none. What a validation of its checkpoint has found is under
+  /// Metrics of the last report; empty if there was none. The metrics of its checkpoint's validation are under
   /// "validation", as in the result files: `metrics.get<double>("validation/accuracy")`.
   Metrics metrics = {};
   std::optional<Checkpoint> checkpoint = {};  ///< latest checkpoint
@@ -452,7 +452,7 @@ struct Result {
   std::vector<ReportedCheckpoint> best_checkpoints = {};
   /// Metrics of all reports in order; a report that was repeated occurs once.
   std::vector<Metrics> metrics_history = {};
-  /// For each of them what a validation of its checkpoint has found; empty if none has, or not yet.
+  /// For each of them the metrics of its checkpoint's validation; empty if there was none, or it has not ended.
   std::vector<Metrics> validation_history = {};
   std::filesystem::path path = {};        ///< the run's directory
   Config config = {};                     ///< config of the function

@@ -41,7 +41,8 @@ class Callback {
   /// Called when all ranks have made a report that counts; a report that is repeated after a failure is not passed
   /// again. The metrics are those of rank 0; `checkpoint` is set if it was committed with the report.
   virtual void after_report(const RunContext& run, const Metrics& metrics, const std::optional<Checkpoint>& checkpoint);
-  /// Called instead, with the metrics of all ranks, by rank. Default: calls after_report() with those of rank 0.
+  /// Called for the same reports, with the metrics of all ranks, by rank. Default: calls after_report() with those of
+  /// rank 0; an override that does not call it replaces it.
   virtual void after_reports(const RunContext& run, const std::vector<Metrics>& metrics,
                              const std::optional<Checkpoint>& checkpoint);
   /// Called when a checkpoint is committed; with CheckpointUploadMode::async that may be long after its report. Its

@@ -5,10 +5,12 @@
 // or from a worker that was started from it. Each owner's newest synced checkpoint exists until a newer one is synced.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cadre/checkpoint_config.h"
@@ -35,8 +37,8 @@ struct CheckpointRecord {
 struct RegistryEntry {
   CheckpointRecord record = {};
   std::int64_t references = 0;
-  bool kept = true;
-  bool is_ranked = true;
+  bool kept = true;       // by retention
+  bool is_ranked = true;  // false: its metrics are not complete yet
   bool operator==(const RegistryEntry&) const = default;
 };
 // The state of a registry.

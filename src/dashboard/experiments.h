@@ -1,4 +1,4 @@
-// The experiments that a dashboard shows, as it finds and reads them. The program `cadre` has the implementation.
+// Interface through which a dashboard finds and reads experiments. The program `cadre` has the implementation.
 #pragma once
 
 #include <optional>
@@ -11,23 +11,23 @@ namespace cadre::dashboard {
 
 struct Place {
   std::string location = {};  // the directory or URI of an experiment
-  std::string name = {};      // for the list: relative to where it was looked for
+  std::string name = {};      // shown in the list: relative to the place that was searched
 };
 
 struct Found {
   std::vector<Place> places = {};
-  std::vector<std::string> faults = {};  // places that cannot be looked at, and why
+  std::vector<std::string> faults = {};  // places that cannot be searched, and why
 };
 
 struct Reading {
-  Dict entry = {};                     // for the list; docs/formats.md, "The dashboard"
-  std::optional<Value> document = {};  // of a report; "unreadable" if it cannot be read
-  bool reads_on = false;               // another reading reads only what is new then, and costs less
+  Dict entry = {};                     // its row in the list; docs/formats.md, "The dashboard"
+  std::optional<Value> document = {};  // as in a report; of the kind "unreadable" if the experiment cannot be read
+  bool reads_on = false;               // the next reading reads only what is new then, and costs less
 };
 
 struct Stamp {
-  std::string text = {};   // differs once the experiment has changed
-  double bytes = 0;        // that are read of it, about; 0: unknown
+  std::string text = {};   // differs from the last one if the experiment has changed
+  double bytes = 0;        // that read() reads of it, approximately; 0: unknown
   bool is_running = true;  // a program may be adding to it
 };
 

@@ -388,7 +388,7 @@ std::vector<Row> Dataset::take_all(std::optional<std::int64_t> most) const {
   for_each_block(*this, *this, [&](const Block& block) {
     for (std::int64_t row = 0; row < block->num_rows(); ++row) rows.push_back(row_at(*block, row));
     if (most && std::ssize(rows) > *most)
-      throw InvalidArgument(fmt::format("the dataset has more than {} rows: take() takes the first ones", *most));
+      throw InvalidArgument(fmt::format("the dataset has more than {} rows: take() returns the first ones", *most));
   });
   return rows;
 }

@@ -11,7 +11,7 @@
 
 namespace cadre::data {
 
-// Throws InvalidArgument that has all faults.
+// Throws InvalidArgument with all faults in one message.
 void require_valid(const DecodeImageOptions& options);
 // Returns the shape of all results; empty: it depends on the image.
 std::optional<std::vector<std::int64_t>> shape_of(const DecodeImageOptions& options);
@@ -23,7 +23,7 @@ Channels mode_of(const PictureHeader& header, ImageMode mode);
 // Returns the picture with the channels of mode_of(). Source: Pillow's Image.convert, whose results it equals.
 Picture with_mode(Picture picture, ImageMode mode);
 
-// Decodes an image into as many bytes as shape_of() has, as decode_image does it.
+// Decodes an image like decode_image. `pixels` has as many bytes as shape_of() says.
 void decode_into(PictureDecoder& decoder, const DecodeImageOptions& options, std::span<std::uint8_t> pixels);
 
 }  // namespace cadre::data

@@ -1,4 +1,4 @@
-// Memory that is used again when the arrays in it are gone.
+// A pool of buffers whose memory is used again when the arrays in it are gone.
 #pragma once
 
 #include <arrow/buffer.h>
@@ -16,7 +16,7 @@ class MemoryReserve : public std::enable_shared_from_this<MemoryReserve> {
  public:
   explicit MemoryReserve(arrow::MemoryPool* pool) : pool_(pool) {}
 
-  // Returns a buffer of so many bytes, of any values. Called on objects of a shared_ptr.
+  // Returns a buffer of this size, with undefined contents. A shared_ptr must own this object.
   std::shared_ptr<arrow::MutableBuffer> lend(std::int64_t bytes);
 
  private:

@@ -96,7 +96,7 @@ TextFormat::Reader TextFormat::open_json(const InputFile& file, const std::share
   options.use_threads = false;
   options.block_size = static_cast<std::int32_t>(block_bytes);
   auto parsing = arrow::json::ParseOptions::Defaults();
-  // Unexpected columns are found below, by their names.
+  // require_same_columns() finds unexpected columns.
   parsing.unexpected_field_behavior = arrow::json::UnexpectedFieldBehavior::InferType;
   parsing.explicit_schema = columns;
   if (columns == nullptr && !read.types.empty()) {
@@ -136,7 +136,7 @@ void TextFormat::check(const arrow::Status& status, const std::string& doing) co
       {"conversion error", kTypes},
       {"Failed to convert", kTypes},
       {"changed from", kTypes},
-      {"unexpected field", "; there is an entry that the file's beginning has not"},
+      {"unexpected field", "; there is an entry that the beginning of the file does not have"},
       {"JSON parse error", "; each line has to be one JSON object"},
   };
   const char* advice = "";

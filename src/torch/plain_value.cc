@@ -28,7 +28,7 @@ List to_epochs(const Container& counter) {
     const auto* const epoch = counter.items[i].get_if<std::int64_t>();
     const auto* const count = counter.items[i + 1].get_if<std::int64_t>();
     if (epoch == nullptr || count == nullptr || *count < 0 || *count > kMostMilestones - std::ssize(epochs))
-      throw InvalidArgument("its milestones are no numbers of epochs");
+      throw InvalidArgument("its \"milestones\" must be counts by epoch, at most a million in all");
     epochs.insert(epochs.end(), static_cast<std::size_t>(*count), *epoch);
   }
   return epochs;
@@ -104,7 +104,7 @@ Dict to_plain_state(const Value& state) {
   for (std::size_t i = 0; i + 1 < entries->items.size(); i += 2) {
     const auto* const name = entries->items[i].get_if<std::string>();
     if (name == nullptr)
-      throw InvalidArgument(c10::str("a key of it is ", entries->items[i].kind_name(), ", expected text"));
+      throw InvalidArgument(c10::str("one of its keys is ", entries->items[i].kind_name(), ", expected text"));
     const Value& value = entries->items[i + 1];
     if (*name == kMilestones && value.dict() != nullptr) {
       converted.emplace_back(*name, to_epochs(*value.dict()));

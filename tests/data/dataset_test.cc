@@ -593,7 +593,8 @@ TEST(TextFiles, WithEntriesThatComeLateSaySo) {
   for (const std::int64_t n : numbers(0, 200000)) json += "{\"n\": " + std::to_string(n) + "}\n";
   test_support::write_bytes(directory / "a.json", json + "{\"n\": 1, \"m\": 2}\n");
   EXPECT_THAT(message_of<StorageError>([&] { threads(read_json(directory.path().string())).take_all(); }),
-              AllOf(HasSubstr("a.json, after row "), HasSubstr("there is an entry that the file's beginning has not")));
+              AllOf(HasSubstr("a.json, after row "),
+                    HasSubstr("there is an entry that the beginning of the file does not have")));
 }
 
 TEST(TextFiles, WithOtherColumnsAreNamedWithTheFirstWhereTheyAreRefused) {

@@ -1,4 +1,4 @@
-// Failures with their last lines, those with the same first line together.
+// Failures with their last lines, grouped by their first line.
 "use strict";
 
 cadre.sections.push({

@@ -137,9 +137,9 @@ class Batch {
   /// the column has no texts, or has nulls.
   std::vector<std::string_view> texts(std::string_view column) const;
 
-  /// Returns one value: null, bool, integer, double, text, or a list or dictionary of these. Dates, times, decimals and
-  /// bytes are texts; durations are integers, in their type's unit. An entry of a map is a dictionary with "key" and
-  /// "value". An integer of more than 63 bits is a double.
+  /// Returns one value, or throws InvalidArgument if there is no such row: null, bool, integer, double, text, or a list
+  /// or dictionary of these. Dates, times, decimals and bytes are texts; durations are integers, in their type's unit.
+  /// An entry of a map is a dictionary with "key" and "value". An integer of more than 63 bits is a double.
   Value value(std::string_view column, std::int64_t row) const;
   /// Returns one row. Throws InvalidArgument if there is no such row.
   Row row(std::int64_t row) const;

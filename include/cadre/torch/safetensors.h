@@ -1,7 +1,7 @@
 /// \file
 /// Weights in files of Hugging Face's format safetensors, which Python reads by `safetensors.torch.load_file`, and
-/// which programs of all kinds share trained models in. They have tensors alone: save_dict (cadre/torch/save_dict.h)
-/// writes all that a training consists of.
+/// in which programs of all kinds share trained models. They have tensors alone: save_dict (cadre/torch/save_dict.h)
+/// writes everything that a training consists of.
 ///
 /// Source: the format's description, https://github.com/huggingface/safetensors.
 ///
@@ -17,11 +17,10 @@
 namespace cadre {
 
 /// Writes a model's parameters and buffers under the names that Python gives them. Tensors on other devices are copied
-/// to the CPU. Of names that share one tensor the first one is written, and the file's metadata say so of the others,
-/// as Python's save_model does. An existing file is replaced. The file is not synced to disk; reporting a checkpoint
-/// does that.
-/// Throws InvalidArgument for a tensor that is sparse or quantized or of a type that the format lacks; StorageError
-/// (OutOfSpace on a full disk) if the file cannot be written; a partial file is then unusable.
+/// to the CPU. A tensor that several names share is written under the first one, and the file's metadata map the others
+/// to it, as Python's save_model does. An existing file is replaced. The file is not synced to disk; reporting a
+/// checkpoint does that. Throws InvalidArgument for a tensor that is sparse or quantized or of a type that the format
+/// lacks; StorageError (OutOfSpace on a full disk) if the file cannot be written; a partial file is then unusable.
 void save_safetensors(const std::filesystem::path& file, const torch::nn::Module& model);
 /// Does the same for a handle of TORCH_MODULE.
 template <detail::ModuleHolder Holder>
@@ -33,8 +32,8 @@ void save_safetensors(const std::filesystem::path& file, const Holder& model) {
 /// device, and converted to their type. `file` may also be the index of a model in several files,
 /// "model.safetensors.index.json", which lie beside it.
 /// Throws NotFound if there is no file; StorageError that names file and tensor if one is damaged or truncated, or if
-/// the index names another file for a tensor than has it; InvalidArgument that names every parameter which is missing
-/// in the file, unknown to the model, or of another shape. After an error the model is unchanged.
+/// the index names a file for a tensor that another one has; InvalidArgument that names every parameter which is
+/// missing in the file, unknown to the model, or of another shape. After an error the model is unchanged.
 void load_safetensors(const std::filesystem::path& file, torch::nn::Module& model);
 /// Does the same for a handle of TORCH_MODULE.
 template <detail::ModuleHolder Holder>

@@ -31,7 +31,7 @@ enum class Average {
 /// Options of ConfusionMatrix, F1Score and AUROC.
 struct ClassificationOptions {
   std::int64_t num_classes = 0;                   ///< above 1
-  std::optional<std::int64_t> ignore_index = {};  ///< a target whose examples do not count
+  std::optional<std::int64_t> ignore_index = {};  ///< a target whose examples do not count; default: none
   std::optional<Average> average = {};            ///< default: macro; unused by ConfusionMatrix
 };
 
@@ -66,7 +66,8 @@ class Accuracy {
   };
   /// Throws InvalidArgument for options outside their ranges.
   explicit Accuracy(const Options& options);
-  /// Counts a batch; see ConfusionMatrix::update. With top_k above 1 predictions must be scores.
+  /// Counts a batch; see ConfusionMatrix::update. With top_k above 1 predictions must be scores, and a target outside
+  /// the classes is an InvalidArgument here, not of compute().
   void update(const torch::Tensor& predictions, const torch::Tensor& targets);
   /// Returns the accuracy of all ranks' examples, 0 to 1; NaN if there are none. Collective, with the errors of
   /// ConfusionMatrix::compute.

@@ -37,7 +37,7 @@ std::pair<base::FileDescriptor, base::FileDescriptor> make_pipe(const CommandSta
   return {base::FileDescriptor(ends[0]), base::FileDescriptor(ends[1])};
 }
 
-// A file in memory: whoever reads it does not wait for this process, and this process does not wait until it is read.
+// Makes a file in memory: its reader does not wait for this process, and this process does not wait for its reader.
 base::FileDescriptor make_input(const CommandStart& start) {
   base::FileDescriptor input(::memfd_create("cadre-input", MFD_CLOEXEC));
   if (!input) throw_not_started(start, base::last_system_error());
@@ -50,7 +50,7 @@ base::FileDescriptor make_input(const CommandStart& start) {
   return input;
 }
 
-// One socket for both directions, because writing to it never raises SIGPIPE in this process.
+// Makes one socket for both directions, because this process can write to it without SIGPIPE.
 std::pair<base::FileDescriptor, base::FileDescriptor> make_sockets(const CommandStart& start) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
@@ -58,7 +58,7 @@ std::pair<base::FileDescriptor, base::FileDescriptor> make_sockets(const Command
   return {base::FileDescriptor(ends[0]), base::FileDescriptor(ends[1])};
 }
 
-// The other end reads it later: all of it must fit in.
+// Writes the input for the other end to read later: all of it must fit into the socket.
 void put_into(const base::FileDescriptor& session, const CommandStart& start) {
   const int size = static_cast<int>(std::min<std::size_t>(start.input.size() * 2, std::size_t{1} << 30));
   ::setsockopt(session.get(), SOL_SOCKET, SO_SNDBUF, &size, sizeof size);

@@ -1,4 +1,5 @@
-// A command that runs beside this process: started without a shell, in a session of its own, and never waited for.
+// A command that runs beside this process: started without a shell, in a session of its own. Only its destructor waits
+// for it, after killing it.
 #pragma once
 
 #include <signal.h>

@@ -20,11 +20,11 @@ constexpr auto kListAfterChange = seconds(5);
 constexpr auto kListOtherwise = seconds(30);
 constexpr auto kChange = seconds(60);
 constexpr auto kListSoon = seconds(1);
-// Lists in a row that lack a job that has ended: one may be too early, and a command fails, too, if its server has no
-// time.
+// Lists in a row that must lack a job before it counts as ended. One list may be too early, and a list that fails may
+// do so because its server is busy.
 constexpr std::int64_t kMostMissed = 2;
 constexpr std::int64_t kMostMissedOfFailed = 4;
-// By which the process that continues knows the command again.
+// Variable by which a process that continues recognises the command.
 constexpr const char* kMarkVariable = "CADRE_NODE_MARK";
 
 std::string how_it_ended(const NodeCommands& commands, const Command& command) {
@@ -82,7 +82,8 @@ void NodesByCommand::begin(const Place& place, Node& node) {
   }
 }
 
-// Returns the one that has been without a node for longest: the others may have failed.
+// Returns the host that has been without a node for longest, because a host that was used later may have failed; empty
+// if all have a node.
 std::string NodesByCommand::free_host(const Node& node) const {
   std::set<std::string> taken;
   for (const auto& [place, other] : nodes_) {
@@ -115,10 +116,10 @@ void NodesByCommand::claim(const std::vector<KeptRequest>& requests, const std::
       if (claimed) node = std::move(claimed.mapped());
       node.request = request;
       // The agent may be there all the same.
-      if (!claimed) end({request.id, ordinal}, node, "what has started it is not known any more", false);
+      if (!claimed) end({request.id, ordinal}, node, "the command or job that started it is not known any more", false);
     }
   }
-  for (auto& [place, node] : found) {  // that nobody claims
+  for (auto& [place, node] : found) {  // not claimed
     node.request.id = place.first;
     Node& kept = nodes_[place] = std::move(node);
     give_back(place, kept);
@@ -218,7 +219,7 @@ void NodesByCommand::tell_waiting(const Place& place, Node& node, const std::str
 }
 
 bool NodesByCommand::is_giving_back() const {
-  // One that is killed before it has told others leaves them with an agent that nobody wants.
+  // A command that is killed before it has passed on its end leaves an agent elsewhere that nobody needs.
   const auto is_told_to_end = [this](const Node& node) {
     return !has_queue(commands_) && node.is_released && node.submit != nullptr && !node.submit->has_ended();
   };
@@ -226,7 +227,7 @@ bool NodesByCommand::is_giving_back() const {
       nodes_, [&](const auto& entry) { return is_to_be_cancelled(entry.second) || is_told_to_end(entry.second); });
 }
 
-// ---- What becomes of nodes
+// ---- Progress of nodes
 
 void NodesByCommand::look(const Place& place, Node& node) {
   look_at_cancellation(place, node);
@@ -296,7 +297,7 @@ void NodesByCommand::look_at_list() {
   for (auto& [place, node] : nodes_) compare(place, node, printed, is_whole);
 }
 
-// Some commands fail, too, if one of several jobs is not known any more: what they list counts all the same.
+// Some commands also fail if one of several jobs is not known any more: the jobs that they list count all the same.
 void NodesByCommand::compare(const Place& place, Node& node, const std::string& printed, bool is_whole) {
   if (node.job.empty() || node.has_ended || listed_ <= node.submitted) return;
   const std::optional<std::string> line = line_of(printed, node.job);

@@ -65,7 +65,7 @@ void Processes::claim(const std::vector<KeptRequest>& requests, const std::vecto
       if (ended.contains(ordinal)) continue;
       std::unique_ptr<Command> agent = std::move(found[{request.id, ordinal}]);
       if (agent == nullptr) {
-        events_.emplace_back(AgentEnded{request.id, ordinal, "it is not there any more"});
+        events_.emplace_back(AgentEnded{request.id, ordinal, "its process does not exist any more"});
       } else {
         agents_[{request.id, ordinal}] = std::move(agent);
       }

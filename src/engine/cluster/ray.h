@@ -1,5 +1,5 @@
-// Ray as requests name it, and the lines of JSON that go between a controller and its launcher (ray_launcher.py), which
-// has them as messages of its own. Pure.
+// The options of requests for nodes of Ray, and the lines of JSON between a controller and its launcher
+// (ray_launcher.py). Pure.
 #pragma once
 
 #include <chrono>
@@ -50,23 +50,22 @@ std::string continue_line(const std::string& mark);
 inline constexpr std::size_t kMostLine = std::size_t{1} << 20;
 
 using Node = std::pair<std::uint64_t, std::int64_t>;  // request and ordinal
-// It is connected with Ray.
+// The launcher is connected with Ray.
 struct Ready {};
-// It cannot be.
+// The launcher cannot connect.
 struct Failed {
   std::string reason = {};
 };
-// The nodes that it has, or waits for: told to another controller.
+// The nodes that the launcher has or waits for: its answer to a controller that continues.
 struct Has {
   std::vector<Node> places = {};
 };
-// An agent runs.
+// The agent of a node runs.
 struct Started {
   Node place = {};
 };
 using Said = std::variant<Ready, Failed, Has, Started, Queued, Refused, AgentEnded, NodeEnds>;
-// Returns what a line of a launcher says; `now` is the time of what is told in seconds from now. Throws Error for any
-// other text.
+// Parses a line of a launcher; `now` is the time from which its seconds count. Throws Error for any other text.
 Said parse_said(std::string_view line, std::chrono::steady_clock::time_point now);
 
 }  // namespace cadre::engine::cluster::ray

@@ -47,7 +47,8 @@ struct Group {
 struct JoinOptions {
   std::string backend;  // "gloo", "nccl", or empty: nccl if this build has it and each rank has a GPU, else gloo
   std::chrono::milliseconds timeout = std::chrono::minutes(30);
-  // For Gloo between machines. Empty: see worker::use_network_of(); without, that of this machine's name.
+  // Network interface of Gloo between machines. Empty: the one that worker::use_network_of() has chosen, or, if it has
+  // chosen none, the one with the address of this machine's name.
   std::string interface;
   bool check_collectives = true;
 };
