@@ -280,11 +280,15 @@ std::pair<Dataset, Dataset> Dataset::train_test_split(double test_fraction,
                     "number of rows, which is an integer",
                     test_fraction));
   const std::int64_t rows = count();
-  return split_off(rows - static_cast<std::int64_t>(static_cast<double>(rows) * (1 - test_fraction)), options);
+  return split_off(rows - static_cast<std::int64_t>(static_cast<double>(rows) * (1 - test_fraction)), rows, options);
 }
 
 std::pair<Dataset, Dataset> Dataset::split_off(std::int64_t count, const TrainTestSplitOptions& options) const {
-  const std::int64_t rows = this->count();
+  return split_off(count, this->count(), options);
+}
+
+std::pair<Dataset, Dataset> Dataset::split_off(std::int64_t count, std::int64_t rows,
+                                               const TrainTestSplitOptions& options) const {
   if (count <= 0 || count >= rows)
     throw InvalidArgument(
         fmt::format("train_test_split cannot be used: {} of {} rows would be for the test; it must be above 0, and "

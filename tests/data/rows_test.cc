@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <set>
 #include <stdexcept>
 
@@ -86,6 +87,20 @@ TEST(TrainTestSplit, TakesTheLastRowsForTheTest) {
   EXPECT_THAT(ids_of(test), ElementsAre(6, 7));
   EXPECT_THAT(ids_of(threads(range(8)).train_test_split(3).second), ElementsAre(5, 6, 7));
   EXPECT_EQ(threads(range(7)).train_test_split(0.1).second.count(), 1);  // rounded up
+}
+
+std::atomic<int> rows_seen = 0;
+bool sees_row(const Row&) {
+  ++rows_seen;
+  return true;
+}
+
+TEST(TrainTestSplit, CountsTheRowsOnce) {
+  const Dataset rows = threads(range(8)).filter(fn<sees_row>);
+  rows_seen = 0;
+  const auto [train, test] = rows.train_test_split(0.25);
+  EXPECT_EQ(rows_seen, 8);
+  EXPECT_EQ(test.count(), 2);
 }
 
 TEST(TrainTestSplit, ShufflesBeforeIfAsked) {

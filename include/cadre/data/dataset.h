@@ -500,8 +500,10 @@ class Dataset {
   friend class detail::PlanAccess;
   struct State;
   explicit Dataset(std::shared_ptr<State> state);
-  // Returns all rows except the last `count`, and these.
+  // Return all rows except the last `count`, and these. `rows`: the number of all rows; without it they are counted.
   std::pair<Dataset, Dataset> split_off(std::int64_t count, const TrainTestSplitOptions& options) const;
+  std::pair<Dataset, Dataset> split_off(std::int64_t count, std::int64_t rows,
+                                        const TrainTestSplitOptions& options) const;
 
   std::shared_ptr<State> state_;  // never null; shared by copies, and immutable except for the statistics
 };
