@@ -34,6 +34,7 @@ TEST(NodeCommands, ValuesComeInThePlaceOfTheirNamesAndOtherBracesStay) {
       ElementsAre("a:3/0", "longtrain", "{\"cpu\":3}", "{}", "{", "{n}", "{range .x}"));
   EXPECT_THAT(filled({"qstat", "{ids}", "-x"}, values, {"7", "8"}), ElementsAre("qstat", "7", "8", "-x"));
   EXPECT_THAT(filled({"qstat", "{ids}"}, values), ElementsAre("qstat"));
+  EXPECT_THAT(filled({"{name}{unknown}"}, {{"name", "n"}}), ElementsAre("n{unknown}"));
 }
 
 TEST(NodeCommands, HostsAreDividedByCommasAndBlanks) {

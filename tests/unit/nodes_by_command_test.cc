@@ -317,6 +317,23 @@ TEST_F(NodesByCommandTest, JobsOfAnEarlierProcessAreTakenOverOrCancelled) {
   EXPECT_EQ(text_of(directory.path() / "cancelled"), job(2, 0).string() + "\n");
 }
 
+TEST_F(NodesByCommandTest, JobsThatAreNotTakenOverAreCancelledWithTheOptionsThatAreKnown) {
+  NodeCommands commands = queue();
+  commands.cancel.back() = "echo {kind} {id} >>" + (directory.path() / "cancelled").string() + "; rm {id}";
+  begin(commands);
+  request({.id = 1, .nodes = 2, .options = {{"kind", "small"}}});
+  request({.id = 2, .options = {{"kind", "large"}}});
+  ASSERT_TRUE(until([&] { return nodes->processes().size() == 3; }));
+  const std::vector<NodeProcess> processes = nodes->processes();
+  begin(commands);
+  const NodeRequest small{.id = 1, .group = "g", .nodes = 2, .options = {{"kind", "small"}}};
+  nodes->claim({{.request = small, .ended = {0}}}, processes);
+  ASSERT_TRUE(until([&] { return !nodes->is_giving_back(); }));
+  EXPECT_THAT(nodes->processes(), SizeIs(1));
+  EXPECT_THAT(text_of(directory.path() / "cancelled"),
+              AllOf(HasSubstr("small " + job(1, 0).string() + "\n"), HasSubstr("{kind} " + job(2, 0).string() + "\n")));
+}
+
 TEST_F(NodesByCommandTest, AJobIsNotTakenOverByCommandsWithoutAQueue) {
   begin(queue());
   request({.id = 1});

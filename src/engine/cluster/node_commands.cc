@@ -216,7 +216,9 @@ Words filled(const Words& command, const std::map<std::string, std::string>& val
     }
     std::string& text = words.emplace_back();
     split_word(word, [&](std::string_view part, bool is_placeholder) {
-      text += is_placeholder ? values.at(std::string(part)) : std::string(part);
+      if (!is_placeholder) return void(text += part);
+      const auto value = values.find(std::string(part));
+      text += value == values.end() ? fmt::format("{{{}}}", part) : value->second;
     });
   }
   return words;

@@ -34,7 +34,8 @@ std::vector<std::string> hosts_of(const std::map<std::string, std::string>& opti
 std::string node_name(std::string_view jobs, std::uint64_t request, std::int64_t ordinal);
 // Returns what placeholders of a node stand for, but for its job's id.
 std::map<std::string, std::string> values_of(const NodeRequest& request, std::string name, std::string host);
-// Returns a command's words with the values in place of the placeholders, and with `ids` in place of a word {ids}.
+// Returns a command's words with the values in place of the placeholders, and with `ids` in place of a word {ids}. A
+// placeholder without a value stays: commands may be for nodes that a program with other commands has requested.
 Words filled(const Words& command, const std::map<std::string, std::string>& values, const Words& ids = {});
 
 // Returns the script that sets the variables of this process, `own`, and of the start, and runs an agent. One that runs

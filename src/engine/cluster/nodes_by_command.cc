@@ -120,6 +120,9 @@ void NodesByCommand::claim(const std::vector<KeptRequest>& requests, const std::
     }
   }
   for (auto& [place, node] : found) {  // not claimed
+    const auto id_of = [](const KeptRequest& request) { return request.request.id; };
+    const auto known = std::ranges::find(requests, place.first, id_of);
+    if (known != requests.end()) node.request = known->request;  // with the options that `cancel` may need
     node.request.id = place.first;
     Node& kept = nodes_[place] = std::move(node);
     give_back(place, kept);
