@@ -209,8 +209,7 @@ void Accuracy::reset() {
   right_ = torch::Tensor();
 }
 
-F1Score::F1Score(const ClassificationOptions& options)
-    : options_(with_classes("F1Score", options)), matrix_(options) {}
+F1Score::F1Score(const ClassificationOptions& options) : options_(with_classes("F1Score", options)), matrix_(options) {}
 
 double F1Score::compute() const {
   const Counts counts(matrix_.compute());
