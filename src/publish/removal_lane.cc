@@ -28,8 +28,8 @@ void RemovalLane::remove(std::string name, What what) {
 
 void RemovalLane::claim(const std::string& name) {
   std::unique_lock lock(mutex_);
-  std::erase_if(waiting_, [&](const Removal& removal) { return removal.name == name; });
   changed_.wait(lock, [&] { return present_ != name; });
+  std::erase_if(waiting_, [&](const Removal& removal) { return removal.name == name; });  // also one that has failed
 }
 
 bool RemovalLane::idle() const {

@@ -19,6 +19,7 @@
 
 #include "publish/lease.h"
 #include "publish/manifest.h"
+#include "publish/removal_lane.h"
 #include "publish/restore.h"
 #include "storage/remote_directory.h"
 #include "storage/storage.h"
@@ -41,6 +42,7 @@ class WatchedStorage : public storage::Storage {
   std::function<void()> before_list = [] {};
   std::function<void(const std::string&)> before_version_of = [](const std::string&) {};
   std::function<void(const std::string&)> before_upload = [](const std::string&) {};
+  std::function<void(const std::string&)> before_remove_folder = [](const std::string&) {};
 
   void write(const std::string& name, std::string_view bytes) override { inner_->write(name, bytes); }
   storage::Contents upload(const fs::path& file, const std::string& name) override {
@@ -57,7 +59,10 @@ class WatchedStorage : public storage::Storage {
     return inner_->list(folder);
   }
   void remove(const std::string& name) override { inner_->remove(name); }
-  void remove_folder(const std::string& folder) override { inner_->remove_folder(folder); }
+  void remove_folder(const std::string& folder) override {
+    before_remove_folder(folder);
+    inner_->remove_folder(folder);
+  }
   bool has_conditional_writes() override { return inner_->has_conditional_writes(); }
   std::optional<storage::VersionedBytes> read_versioned(const std::string& name) override {
     return inner_->read_versioned(name);
@@ -321,6 +326,30 @@ TEST_F(PublisherTest, RemovesOnlyWhatWasLeftOverBeforeWorkersBegan) {
   ASSERT_TRUE(eventually([&] { return !is_there("z/checkpoint_000001/model"); }));
   EXPECT_TRUE(is_there("z/checkpoint_000002/model"));
   EXPECT_TRUE(is_there("z/.reporting_1_0/model"));
+}
+
+TEST_F(PublisherTest, ANameThatIsClaimedIsNotRemovedLaterIfItsRemovalFails) {
+  const std::string name = "trial/checkpoint_000000";
+  std::atomic<bool> is_begun = false;
+  std::atomic<bool> may_fail = false;
+  storage_->before_remove_folder = [&](const std::string& folder) {
+    if (folder != name || is_begun.exchange(true)) return;
+    while (!may_fail) std::this_thread::sleep_for(1ms);
+    throw storage::StorageFault(storage::StorageFault::Kind::passing, "the storage does not answer");
+  };
+  RemovalLane lane(storage_);
+  lane.remove(name, RemovalLane::What::folder);
+  ASSERT_TRUE(eventually([&] { return is_begun.load(); }));
+  std::thread claiming([&] {
+    lane.claim(name);
+    storage_->write(name + "/model", "weights");
+  });
+  std::this_thread::sleep_for(10ms);  // it most likely waits by now; the other order is right, too
+  may_fail = true;
+  claiming.join();
+  lane.remove("another", RemovalLane::What::folder);  // after all that waits
+  EXPECT_TRUE(eventually([&] { return lane.idle(); }));
+  EXPECT_TRUE(is_there(name + "/model"));
 }
 
 // A publisher that sleeps at a chosen moment, for so long that a successor takes over.
