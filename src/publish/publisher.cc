@@ -352,12 +352,16 @@ void Publisher::with_lease(const Act& act) {
 // Drops all checkpoints that the published state does not list.
 void Publisher::forget_all_but(const std::vector<store::CheckpointRow>& rows) {
   std::set<checkpoint::CheckpointId> listed;
-  for (const store::CheckpointRow& row : rows) listed.insert(row.id);
+  std::set<std::string> places;  // of a checkpoint and of a later one with the same name
+  for (const store::CheckpointRow& row : rows) {
+    listed.insert(row.id);
+    places.insert(published_.at(row.id).place);
+  }
   std::map<std::string, storage::Remote> evictable;
   for (auto entry = published_.begin(); entry != published_.end();) {
     const PublishedCheckpoint& one = entry->second;
     if (!listed.contains(entry->first)) {
-      removal_lane_.remove(one.place, RemovalLane::What::folder);
+      if (!places.contains(one.place)) removal_lane_.remove(one.place, RemovalLane::What::folder);
       entry = published_.erase(entry);
       continue;
     }

@@ -352,6 +352,21 @@ TEST_F(PublisherTest, ANameThatIsClaimedIsNotRemovedLaterIfItsRemovalFails) {
   EXPECT_TRUE(is_there(name + "/model"));
 }
 
+TEST_F(PublisherTest, KeepsACheckpointThatHasTheNameOfOneThatWasRemovedSinceTheLastState) {
+  add_checkpoint(0, "best");
+  start();
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  std::atomic<bool> is_removed = false;
+  storage_->before_remove_folder = [&](const std::string& folder) { is_removed = is_removed || folder == "best"; };
+  store_.remove_checkpoint(0);  // in one transaction with the next: no state is between them
+  add_checkpoint(1, "best");
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  EXPECT_EQ(publisher_->finish(60s, [] { return false; }), "");  // it waits for removals
+  EXPECT_FALSE(is_removed);
+  EXPECT_TRUE(is_there("best/model"));
+  publisher_.reset();  // it calls a function of this test
+}
+
 // A publisher that sleeps at a chosen moment, for so long that a successor takes over.
 class SleepingPublisherTest : public PublisherTest {
  protected:
