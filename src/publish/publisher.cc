@@ -474,6 +474,7 @@ void Publisher::settle_removals(std::set<std::string> needed) {
       checkpoint::remove_directory(setting_.directory, {directory, "the list of what is to be removed"});
       const std::lock_guard lock(mutex_);
       held_removals_.erase(directory);
+      evictable_.erase(directory);  // a state that was published meanwhile lists it
     } catch (const StorageError& error) {
       say(std::string("Warning: ") + error.what());
     }

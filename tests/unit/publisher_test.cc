@@ -193,6 +193,24 @@ TEST_F(PublisherTest, LeavesACheckpointThatIsToBeRemovedToItsRemoval) {
   publisher_.reset();  // it calls a function of this test
 }
 
+TEST_F(PublisherTest, SaysNothingOfACheckpointThatWasRemovedWhileItWasBeingPublished) {
+  add_checkpoint(0, "trial/checkpoint_000000");
+  start();
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  std::atomic<bool> is_taken = false;
+  storage_->before_upload = [&](const std::string& name) {
+    if (name.ends_with("segment")) is_taken = is_taken || publisher_->takes_over_removal("trial/checkpoint_000000");
+  };
+  add_checkpoint(1, "trial/checkpoint_000001");
+  ASSERT_TRUE(eventually([&] { return is_taken && publisher_->has_published(); }));
+  ASSERT_TRUE(eventually([&] { return publisher_->removals().empty(); }));
+  publisher_->keep_only({});
+  publisher_->finish_removals();
+  EXPECT_FALSE(is_local("trial/checkpoint_000001"));
+  EXPECT_THAT(publisher_->take_messages(), testing::IsEmpty());
+  publisher_.reset();  // it calls a function of this test
+}
+
 TEST_F(PublisherTest, PublishesWhatWorkersHaveWrittenWithoutAnUpload) {
   const fs::path place = directory_ / "published/trial/checkpoint_000000";
   fs::create_directories(place);
