@@ -72,6 +72,12 @@ std::string checkpoint_of(const std::string& file) {
 
 std::set<std::string> published_names(storage::Storage& storage) {
   std::set<std::string> names;
+  const auto is_in_another = [&](const std::string& name) {
+    for (std::size_t at = name.find('/'); at != name.npos; at = name.find('/', at + 1)) {
+      if (names.contains(name.substr(0, at))) return true;
+    }
+    return false;
+  };
   for (const storage::StoredFile& file : storage.list("")) {
     if (std::string checkpoint = checkpoint_of(file.name); !checkpoint.empty()) {
       names.insert(std::move(checkpoint));
@@ -79,6 +85,7 @@ std::set<std::string> published_names(storage::Storage& storage) {
       names.insert(file.name);
     }
   }
+  std::erase_if(names, is_in_another);  // a checkpoint may hold copies of others
   return names;
 }
 

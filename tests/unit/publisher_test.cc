@@ -385,6 +385,20 @@ TEST_F(PublisherTest, KeepsACheckpointThatHasTheNameOfOneThatWasRemovedSinceTheL
   publisher_.reset();  // it calls a function of this test
 }
 
+TEST_F(PublisherTest, TakesNoPartOfACheckpointForAnotherOne) {
+  add_checkpoint(0, "best");
+  for (const char* const directory : {"best", "best/first"}) {  // a copy of another one is a part of it
+    fs::create_directories(experiment_ / directory);
+    std::ofstream(experiment_ / directory / ".metadata.json") << "{}";
+  }
+  start();
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  EXPECT_EQ(publisher_->finish(60s, [] { return false; }), "");  // it waits for removals
+  EXPECT_TRUE(is_there("best/first/.metadata.json"));
+  EXPECT_THAT(published_names(*storage_), testing::Contains("best"));
+  EXPECT_THAT(published_names(*storage_), testing::Not(testing::Contains("best/first")));
+}
+
 // A publisher that sleeps at a chosen moment, for so long that a successor takes over.
 class SleepingPublisherTest : public PublisherTest {
  protected:
