@@ -165,6 +165,7 @@ void list_into(std::vector<StoredFile>& files, const fs::path& root, const std::
   for (const std::string& name : base::list_directory(root / folder)) {
     if (name.starts_with(kUnfinished)) continue;
     const std::string whole = folder.empty() ? name : folder + "/" + name;
+    if (fs::is_symlink(fs::symlink_status(root / whole, error))) continue;  // what is behind it is not the storage's
     if (auto file = stored_file(root / whole, whole)) {
       files.push_back(*std::move(file));
     } else {

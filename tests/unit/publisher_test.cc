@@ -399,6 +399,26 @@ TEST_F(PublisherTest, TakesNoPartOfACheckpointForAnotherOne) {
   EXPECT_THAT(published_names(*storage_), testing::Not(testing::Contains("best/first")));
 }
 
+// Workers of a cluster work where the experiment is published, and may make links there.
+TEST_F(PublisherTest, RemovesNothingBehindALink) {
+  const fs::path elsewhere = directory_ / "elsewhere";
+  for (const char* const checkpoint : {"checkpoint_000001", "pretrained"}) {
+    fs::create_directories(elsewhere / checkpoint);
+    std::ofstream(elsewhere / checkpoint / ".metadata.json") << "{}";
+  }
+  fs::create_directories(directory_ / "published/trial");
+  fs::create_directory_symlink(elsewhere, directory_ / "published/trial/link");
+  fs::create_directory_symlink(".", directory_ / "published/trial/itself");
+  EXPECT_THAT(published_names(*storage_), testing::IsEmpty());
+  store_.add(store::ResultRow{.trial = 0, .metrics = "{}"});
+  store_.commit();
+  start();
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  EXPECT_EQ(publisher_->finish(60s, [] { return false; }), "");  // it waits for removals
+  EXPECT_TRUE(fs::exists(elsewhere / "checkpoint_000001/.metadata.json"));
+  EXPECT_TRUE(fs::exists(elsewhere / "pretrained/.metadata.json"));
+}
+
 // A publisher that sleeps at a chosen moment, for so long that a successor takes over.
 class SleepingPublisherTest : public PublisherTest {
  protected:
