@@ -161,6 +161,7 @@ bool Publisher::attempt(bool last) {
     if (!std::exchange(fault_, {}).empty())
       messages_.push_back(fmt::format("{} answers again; what had waited is published", shown(setting_.uri)));
     return true;
+  } catch (const LeaseLost&) {  // NOLINT(bugprone-empty-catch): lost() says so, and nothing is tried again
   } catch (const StorageFault& fault) {
     tell_of(fault.what(), fault.kind());
   } catch (const Interrupted&) {  // NOLINT(bugprone-empty-catch): an upload was given up to stop

@@ -40,6 +40,7 @@ class WatchedStorage : public storage::Storage {
       : inner_(storage::open_storage({.scheme = "file", .location = root.string()})) {}
 
   std::function<void()> before_list = [] {};
+  std::function<void(const std::string&)> before_read = [](const std::string&) {};
   std::function<void(const std::string&)> before_version_of = [](const std::string&) {};
   std::function<void(const std::string&)> before_upload = [](const std::string&) {};
   std::function<void(const std::string&)> before_remove_folder = [](const std::string&) {};
@@ -49,7 +50,10 @@ class WatchedStorage : public storage::Storage {
     before_upload(name);
     return inner_->upload(file, name);
   }
-  std::optional<std::string> read(const std::string& name) override { return inner_->read(name); }
+  std::optional<std::string> read(const std::string& name) override {
+    before_read(name);
+    return inner_->read(name);
+  }
   storage::Contents download(const std::string& name, const fs::path& file) override {
     return inner_->download(name, file);
   }
@@ -462,6 +466,21 @@ TEST_F(SleepingPublisherTest, DoesNotReplaceAResultFileOfItsSuccessor) {
   start();
   ASSERT_TRUE(eventually([&] { return !publisher_->lost().empty(); }));
   EXPECT_EQ(storage_->read("result.json"), "of the successor");
+}
+
+TEST_F(SleepingPublisherTest, DoesNotSayThatItTriesAgainWhenItHasASuccessor) {
+  std::atomic<bool> is_taken_over = false;
+  std::atomic<int> looks = 0;  // into the successor's manifest: the last one is for what is to be cleared away
+  storage_->before_version_of = [&](const std::string& name) {
+    if (name == "result.json" && !successor_) sleep_while([&] { is_taken_over = true; });
+  };
+  storage_->before_read = [&](const std::string& name) {
+    if (name == kManifestFile && is_taken_over) ++looks;
+  };
+  start();
+  ASSERT_TRUE(eventually([&] { return !publisher_->lost().empty() && looks >= 2; }));
+  EXPECT_THAT(publisher_->take_messages(), testing::IsEmpty());
+  publisher_.reset();  // it calls functions of this test
 }
 
 }  // namespace
