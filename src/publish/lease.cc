@@ -209,7 +209,9 @@ void Lease::throw_lost() {
 void Lease::renew() {
   const double now = setting_.system.seconds();
   const auto found = setting_.storage->read_versioned(kLeaseFile);
-  const bool is_there = found && parse_holder(found->bytes).token == self_.token;
+  const Holder holder = found ? parse_holder(found->bytes) : Holder();
+  const bool is_there = found && holder.token == self_.token;
+  if (is_there && holder.is_released) return;  // by another thread, a moment ago
   double since = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -239,12 +241,16 @@ Lease::~Lease() { release(); }
 // Marks the lease as released, so that the next controller need not wait.
 void Lease::release() noexcept {
   if (!std::exchange(held_, false)) return;
+  Holder released = self_;
+  released.is_released = true;
   try {
-    const auto found = setting_.storage->read_versioned(kLeaseFile);
-    if (!found || parse_holder(found->bytes).token != self_.token) return;
-    Holder released = self_;
-    released.is_released = true;
-    write_lease(released, found);
+    constexpr int kAttempts = 3;  // another thread may renew the lease meanwhile
+    for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+      const auto found = setting_.storage->read_versioned(kLeaseFile);
+      const Holder holder = found ? parse_holder(found->bytes) : Holder();
+      if (holder.token != self_.token || holder.is_released) return;
+      if (write_lease(released, found)) return;
+    }
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): then the lease expires
   }
 }

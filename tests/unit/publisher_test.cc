@@ -33,7 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-// A directory as a storage; calls functions before it does its work, `before_list` once.
+// A directory as a storage; calls functions before it does its work, `before_list` and `before_write_if` once.
 class WatchedStorage : public storage::Storage {
  public:
   explicit WatchedStorage(const fs::path& root)
@@ -42,6 +42,7 @@ class WatchedStorage : public storage::Storage {
   std::function<void()> before_list = [] {};
   std::function<void(const std::string&)> before_read = [](const std::string&) {};
   std::function<void(const std::string&)> before_version_of = [](const std::string&) {};
+  std::function<void()> before_write_if = [] {};
   std::function<void(const std::string&)> before_upload = [](const std::string&) {};
   std::function<void(const std::string&)> before_remove_folder = [](const std::string&) {};
 
@@ -77,6 +78,7 @@ class WatchedStorage : public storage::Storage {
   }
   std::optional<storage::Version> write_if(const std::string& name, std::string_view bytes,
                                            const std::optional<storage::Version>& expected) override {
+    std::exchange(before_write_if, [] {})();
     return inner_->write_if(name, bytes, expected);
   }
   std::optional<storage::Version> upload_if(const fs::path& file, const std::string& name,
@@ -401,6 +403,28 @@ TEST_F(PublisherTest, TakesNoPartOfACheckpointForAnotherOne) {
   EXPECT_TRUE(is_there("best/first/.metadata.json"));
   EXPECT_THAT(published_names(*storage_), testing::Contains("best"));
   EXPECT_THAT(published_names(*storage_), testing::Not(testing::Contains("best/first")));
+}
+
+TEST_F(PublisherTest, ALeaseIsReleasedAlsoWhileAnotherThreadRenewsIt) {
+  LeaseSystem system = LeaseSystem::of_this_process();
+  system.is_dead = [](const Holder&) { return false; };
+  const auto is_free = [&] {
+    try {
+      const Lease next(Lease::Setting{.storage = storage_, .uri = uri(), .system = system});
+      return true;
+    } catch (const StorageError&) {
+      return false;
+    }
+  };
+  {
+    Lease lease(Lease::Setting{.storage = storage_, .uri = uri(), .system = system});
+    EXPECT_FALSE(is_free());
+    storage_->before_write_if = [&] { lease.renew(); };  // after release() has read it
+    lease.release();
+    lease.renew();  // one that has begun before
+    EXPECT_TRUE(is_free());
+  }
+  EXPECT_TRUE(is_free());
 }
 
 // Workers of a cluster work where the experiment is published, and may make links there.
