@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <random>
 #include <span>
@@ -47,6 +48,28 @@ auto in_storage(Act act) {
     throw;
   } catch (const StorageError& error) {
     throw StorageFault(kind_of(errno), error.what());
+  }
+}
+
+// Calls `act` with a function that returns the pieces of a local file. An error of that file stays what it is, also in
+// in_storage().
+template <class Act>
+auto with_pieces_of(const fs::path& file, const Act& act) {
+  LocalFile source(file);
+  std::exception_ptr error;
+  const auto next = [&]() -> std::string_view {
+    try {
+      return source();
+    } catch (const StorageError&) {
+      error = std::current_exception();
+      throw;
+    }
+  };
+  try {
+    return act(next);
+  } catch (const StorageFault&) {
+    if (error) std::rethrow_exception(error);
+    throw;
   }
 }
 
@@ -184,8 +207,9 @@ void FileStorage::write(const std::string& name, std::string_view bytes) {
 }
 
 Contents FileStorage::upload(const fs::path& file, const std::string& name) {
-  LocalFile source(file);  // outside replace(): an error of the local file is not a fault of the storage
-  return replace(root_ / name, [&](const fs::path& path) { return write_pieces(path, std::ref(source)); });
+  return with_pieces_of(file, [&](const auto& next) {
+    return replace(root_ / name, [&](const fs::path& path) { return write_pieces(path, next); });
+  });
 }
 
 std::optional<std::string> FileStorage::read(const std::string& name) {
@@ -195,8 +219,8 @@ std::optional<std::string> FileStorage::read(const std::string& name) {
 
 Contents FileStorage::download(const std::string& name, const fs::path& file) {
   if (!find(name)) throw StorageFault(StorageFault::Kind::lasting, (root_ / name).string() + " is not there");
-  LocalFile source(root_ / name);
-  return write_pieces(file, std::ref(source));
+  LocalFile source = in_storage([&] { return LocalFile(root_ / name); });
+  return write_pieces(file, [&] { return in_storage([&] { return source(); }); });
 }
 
 std::optional<StoredFile> FileStorage::find(const std::string& name) { return stored_file(root_ / name, name); }
@@ -255,12 +279,13 @@ std::optional<Version> FileStorage::write_if(const std::string& name, std::strin
 
 std::optional<Version> FileStorage::upload_if(const fs::path& local, const std::string& name,
                                               const std::optional<Version>& expected) {
-  LocalFile source(local);
-  return in_storage([&] {
-    base::make_directories_durably((root_ / name).parent_path());
-    const Unfinished file(root_ / name);
-    write_pieces(file.path(), std::ref(source));
-    return replace_if(file.path(), name, expected);
+  return with_pieces_of(local, [&](const auto& next) {
+    return in_storage([&] {
+      base::make_directories_durably((root_ / name).parent_path());
+      const Unfinished file(root_ / name);
+      write_pieces(file.path(), next);
+      return replace_if(file.path(), name, expected);
+    });
   });
 }
 

@@ -224,6 +224,33 @@ TEST(FileStorage, SaysAtOnceThatANameIsTooLong) {
   }
 }
 
+// Who uploads skips a local file that cannot be read, and tries again while the storage does not answer.
+TEST(FileStorage, TellsItsFaultsFromErrorsOfLocalFiles) {
+  const TemporaryDirectory directory;
+  const auto storage = storage::open_storage(storage::parse_uri("file://" + (directory / "root").string()));
+  storage->write("file", "x");
+  std::filesystem::create_symlink("file", directory / "root/link");
+  EXPECT_THROW(storage->download("link", directory / "to"), StorageFault);
+  // The kernel gives this file the size of a page and fewer bytes, so it ends early, as one that is cut meanwhile.
+  const std::filesystem::path shorter = "/sys/devices/system/cpu/online";
+  std::error_code missing;
+  if (std::filesystem::file_size(shorter, missing) == content_of(shorter).size() || missing)
+    GTEST_SKIP() << "there is no " << shorter;
+  for (const std::function<void()>& act :
+       std::vector<std::function<void()>>{[&] { storage->upload(shorter, "copy"); },
+                                          [&] { storage->upload_if(shorter, "copy", std::nullopt); }}) {
+    try {
+      act();
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const StorageFault& fault) {
+      ADD_FAILURE() << fault.what();
+    } catch (const StorageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("became shorter"));
+    }
+  }
+  EXPECT_FALSE(storage->find("copy"));
+}
+
 // ---- Faults of S3
 
 TEST(S3, SaysWhatIsWrongAndWhatToDo) {
