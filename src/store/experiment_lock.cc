@@ -19,15 +19,17 @@ namespace {
 
 constexpr int kAttempts = 10;
 constexpr useconds_t kPauseMicroseconds = 5'000;
+constexpr const char* kUnknown = "a process that has not said who it is";
 
 // Returns the holder named in the file. Only for people: the lock itself is the kernel's.
 std::string describe_holder(const std::filesystem::path& path) {
   try {
+    if (!base::ReadableFile::open(path, base::ReadableFile::Links::follow)) return kUnknown;  // refuses a pipe
     const Config holder(base::parse_json(base::read_file(path), path.string()).dict());
     return fmt::format("process {} on {}, for {} s", holder.get<std::int64_t>("pid"), holder.get<std::string>("host"),
                        std::time(nullptr) - holder.get<std::int64_t>("since"));
   } catch (const Error&) {
-    return "a process that has not said who it is";
+    return kUnknown;
   }
 }
 
@@ -59,7 +61,8 @@ ExperimentLock::ExperimentLock(const std::filesystem::path& directory) {
 
 std::optional<std::string> ExperimentLock::holder(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kFileName;
-  const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // O_NONBLOCK: otherwise opening a pipe without a writer would block forever.
+  const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
   if (!file) base::throw_storage_error("open", path);
   if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;  // shared, for concurrent calls

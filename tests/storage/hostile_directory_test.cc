@@ -1,6 +1,8 @@
 // Crafted directories of experiments: reading and continuing them changes nothing outside of them.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <functional>
@@ -12,6 +14,7 @@
 
 #include "base/checksum.h"
 #include "base/file.h"
+#include "base/file_descriptor.h"
 #include "base/inner_path.h"
 #include "base/json.h"
 #include "cadre/tune.h"
@@ -272,6 +275,16 @@ TEST_F(HostileDirectory, NothingIsWrittenThroughLinks) {
   ASSERT_EQ(::mkfifo((experiment() / "pipe").c_str(), 0666), 0);
   EXPECT_THAT(message_of<StorageError>([&] { base::AppendFile(experiment() / "pipe").append("x"); }),
               HasSubstr("a pipe"));
+}
+
+TEST_F(HostileDirectory, NobodyWaitsForALockThatIsAPipe) {
+  make_store();
+  const fs::path path = experiment() / ".lock";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0666), 0);
+  EXPECT_EQ(store::ExperimentLock::holder(experiment()), std::nullopt);
+  const base::FileDescriptor lock(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_THAT(store::ExperimentLock::holder(experiment()), testing::Optional(HasSubstr("not said who it is")));
 }
 
 // A link in place of a trial's directory.
