@@ -28,6 +28,18 @@ std::string checksum_text(const Value& content) {
   return fmt::format("{:016x}", base::checksum_of(base::to_json(content.dict())));
 }
 
+// Throws if a number is none that counting reaches: the next one may not exist.
+void check_numbers(const Manifest& manifest) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 53;
+  std::vector<std::int64_t> numbers{manifest.generation, manifest.next_checkpoint};
+  for (const Generation& one : manifest.generations) numbers.insert(numbers.end(), {one.first_checkpoint, one.number});
+  for (const SegmentEntry& one : manifest.segments)
+    numbers.insert(numbers.end(), {one.number, one.generation, one.level, one.bytes});
+  for (const std::int64_t number : numbers) {
+    if (number < 0 || number > kMost) throw StorageError(fmt::format("it has the number {}", number));
+  }
+}
+
 }  // namespace
 
 std::string segment_name(const SegmentEntry& entry) {
@@ -77,7 +89,9 @@ Manifest parse_manifest(std::string_view text, const std::string& source) {
   try {
     const auto document = cadre::document_from_value<Document>(base::parse_json(text, source));
     if (checksum_text(document.published) != document.xxh3) throw StorageError("its contents do not have its checksum");
-    return cadre::complete_from_value<Manifest>(document.published);
+    auto manifest = cadre::complete_from_value<Manifest>(document.published);
+    check_numbers(manifest);
+    return manifest;
   } catch (const Error& error) {
     throw StorageError(fmt::format("{} is damaged: {}", source, error.what()));
   }

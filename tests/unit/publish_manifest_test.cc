@@ -77,6 +77,20 @@ TEST(Manifest, WithAFlippedBitOrAPartOnlyIsRefused) {
   }
 }
 
+TEST(Manifest, WithANumberThatHasNoNextOneIsRefused) {
+  for (const std::int64_t number : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()}) {
+    std::vector<Manifest> manifests(4, some_manifest());
+    manifests[0].generation = number;
+    manifests[1].next_checkpoint = number;
+    manifests[2].generations[1].number = number;
+    manifests[3].segments[0].number = number;
+    for (const Manifest& manifest : manifests) {
+      EXPECT_THAT([&] { parse_manifest(to_text(manifest), "x"); },
+                  testing::ThrowsMessage<StorageError>(testing::HasSubstr(fmt::format("the number {}", number))));
+    }
+  }
+}
+
 // A restore reads few segments, and no row is rewritten often.
 TEST(Manifest, SegmentsBecomeFewerAsTheyGrow) {
   std::vector<SegmentEntry> segments;
