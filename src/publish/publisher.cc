@@ -29,6 +29,12 @@ using storage::Upload;
 constexpr auto kResultFilesInterval = std::chrono::seconds(60);
 constexpr const char* kSegmentFile = ".segment";  // in the working directory until it is uploaded
 
+// Times that are longer than any run, such as 1e10 s, are no longer than this: nanoseconds would overflow.
+std::chrono::steady_clock::duration limited(std::chrono::duration<double> time) {
+  constexpr std::chrono::duration<double> kLongest = std::chrono::hours(24 * 365 * 100);
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::min(time, kLongest));
+}
+
 // Returns true for files beside a store that are no result files: of an experiment, or of a training run of a trial.
 bool is_own_file(const std::string& name) {
   return name.starts_with('.') || name.starts_with(store::kStoreFileName) || name == store::kObjectsDirectory ||
@@ -115,7 +121,7 @@ Publisher::~Publisher() {
 
 void Publisher::publish_again_and_again() {
   std::unique_lock lock(mutex_);
-  const auto interval = std::chrono::duration_cast<Clock::duration>(setting_.interval);
+  const Clock::duration interval = limited(setting_.interval);
   for (auto due = Clock::now();;) {
     changed_.wait_until(lock, due, [this] { return quit_ || hurry_ || !lost_.empty(); });
     hurry_ = false;
@@ -605,7 +611,7 @@ bool Publisher::is_published(std::int64_t number) const {
 }
 
 std::string Publisher::finish(std::chrono::duration<double> patience, const std::function<bool()>& give_up) {
-  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(patience);
+  const auto until = Clock::now() + limited(patience);
   constexpr auto kLook = std::chrono::milliseconds(50);
   std::unique_lock lock(mutex_);
   finish_ = hurry_ = true;

@@ -405,6 +405,13 @@ TEST_F(PublisherTest, TakesNoPartOfACheckpointForAnotherOne) {
   EXPECT_THAT(published_names(*storage_), testing::Not(testing::Contains("best/first")));
 }
 
+TEST_F(PublisherTest, WaitsAlsoWithAPatienceBeyondNanoseconds) {
+  add_checkpoint(0, "checkpoint_000000");
+  start();
+  EXPECT_EQ(publisher_->finish(std::chrono::duration<double>(1e10), [] { return false; }), "");
+  EXPECT_TRUE(is_there("checkpoint_000000/model"));
+}
+
 TEST_F(PublisherTest, ALeaseIsReleasedAlsoWhileAnotherThreadRenewsIt) {
   LeaseSystem system = LeaseSystem::of_this_process();
   system.is_dead = [](const Holder&) { return false; };
