@@ -406,9 +406,13 @@ void Publisher::remove_unlisted(const std::set<std::string>& names) {
   std::set<std::string> known;
   for (const auto& [id, one] : published_) known.insert(one.place);
   for (const SegmentEntry& entry : manifest_.segments) known.insert(segment_name(entry));
+  const auto holds_known = [&](const std::string& name) {
+    const auto below = known.lower_bound(name + "/");
+    return below != known.end() && below->starts_with(name + "/");
+  };
   const std::int64_t own = setting_.lease->generation();
   for (const std::string& name : names) {
-    if (known.contains(name)) continue;
+    if (known.contains(name) || holds_known(name)) continue;
     const auto of_segment = generation_of_segment(name);
     if (of_segment.value_or(part_place(name).generation) <= own)
       removal_lane_.remove(name, of_segment ? RemovalLane::What::file : RemovalLane::What::folder);

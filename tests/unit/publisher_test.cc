@@ -434,6 +434,17 @@ TEST_F(PublisherTest, ALeaseIsReleasedAlsoWhileAnotherThreadRenewsIt) {
   EXPECT_TRUE(is_free());
 }
 
+TEST_F(PublisherTest, KeepsCheckpointsInADirectoryThatLooksLikeOne) {
+  add_checkpoint(0, "trial/checkpoint_000000");
+  storage_->write("trial/.metadata.json", "{}");  // by a worker that copied a checkpoint to where it works
+  storage_->write("other/.metadata.json", "{}");
+  start();
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  EXPECT_EQ(publisher_->finish(60s, [] { return false; }), "");  // it waits for removals
+  EXPECT_TRUE(is_there("trial/checkpoint_000000/model"));
+  EXPECT_FALSE(is_there("other/.metadata.json"));
+}
+
 // Workers of a cluster work where the experiment is published, and may make links there.
 TEST_F(PublisherTest, RemovesNothingBehindALink) {
   const fs::path elsewhere = directory_ / "elsewhere";
