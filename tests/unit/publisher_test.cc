@@ -378,6 +378,7 @@ TEST_F(PublisherTest, ANameThatIsClaimedIsNotRemovedLaterIfItsRemovalFails) {
 
 TEST_F(PublisherTest, KeepsACheckpointThatHasTheNameOfOneThatWasRemovedSinceTheLastState) {
   add_checkpoint(0, "best");
+  std::ofstream(experiment_ / "best/.metadata.json") << "{}";  // as every checkpoint has, whatever its name
   start();
   ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
   std::atomic<bool> is_removed = false;
