@@ -33,7 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-// A directory as a storage; calls functions before it does its work, `before_list` and `before_write_if` once.
+// A directory as a storage; calls functions before it does its work, `before_list` once.
 class WatchedStorage : public storage::Storage {
  public:
   explicit WatchedStorage(const fs::path& root)
@@ -78,7 +78,7 @@ class WatchedStorage : public storage::Storage {
   }
   std::optional<storage::Version> write_if(const std::string& name, std::string_view bytes,
                                            const std::optional<storage::Version>& expected) override {
-    std::exchange(before_write_if, [] {})();
+    before_write_if();
     return inner_->write_if(name, bytes, expected);
   }
   std::optional<storage::Version> upload_if(const fs::path& file, const std::string& name,
@@ -427,7 +427,9 @@ TEST_F(PublisherTest, ALeaseIsReleasedAlsoWhileAnotherThreadRenewsIt) {
   {
     Lease lease(Lease::Setting{.storage = storage_, .uri = uri(), .system = system});
     EXPECT_FALSE(is_free());
-    storage_->before_write_if = [&] { lease.renew(); };  // after release() has read it
+    storage_->before_write_if = [&, is_done = false]() mutable {
+      if (!std::exchange(is_done, true)) lease.renew();  // after release() has read it
+    };
     lease.release();
     lease.renew();  // one that has begun before
     EXPECT_TRUE(is_free());
