@@ -236,9 +236,8 @@ TEST(FileStorage, TellsItsFaultsFromErrorsOfLocalFiles) {
   std::error_code missing;
   if (std::filesystem::file_size(shorter, missing) == content_of(shorter).size() || missing)
     GTEST_SKIP() << "there is no " << shorter;
-  for (const std::function<void()>& act :
-       std::vector<std::function<void()>>{[&] { storage->upload(shorter, "copy"); },
-                                          [&] { storage->upload_if(shorter, "copy", std::nullopt); }}) {
+  for (const std::function<void()>& act : std::vector<std::function<void()>>{
+           [&] { storage->upload(shorter, "copy"); }, [&] { storage->upload_if(shorter, "copy", std::nullopt); }}) {
     try {
       act();
       ADD_FAILURE() << "nothing was thrown";
