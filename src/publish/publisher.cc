@@ -369,7 +369,7 @@ void Publisher::forget_all_but(const std::vector<store::CheckpointRow>& rows) {
   std::set<std::string> places;  // of a checkpoint and of a later one with the same name
   for (const store::CheckpointRow& row : rows) {
     listed.insert(row.id);
-    places.insert(published_.at(row.id).place);
+    if (const auto one = published_.find(row.id); one != published_.end()) places.insert(one->second.place);
   }
   std::map<std::string, storage::Remote> evictable;
   for (auto entry = published_.begin(); entry != published_.end();) {
