@@ -237,9 +237,11 @@ Source open_source(const Node& node) {
       node.operation);
 }
 
+// Returns true if a read has a condition, so that its pieces have fewer rows than they say.
 bool has_filter(const Node& node) {
   const auto* read = std::get_if<ReadFiles>(&node.operation);
-  return read != nullptr && read->filter.has_value();
+  if (read != nullptr) return read->filter.has_value();
+  return std::ranges::any_of(node.inputs, [](const NodePtr& input) { return has_filter(*input); });
 }
 
 void add_calls(const Node& node, std::vector<const Node*>& calls) {

@@ -351,6 +351,17 @@ TEST(Dataset, ConcatenatesInOrder) {
       HasSubstr("column"));
 }
 
+TEST(Dataset, TakesTheFirstRowsOfAConcatThatMeetTheConditionsOfItsReads) {
+  const TemporaryDirectory directory;
+  threads(range(100)).write_parquet(directory / "rows");
+  const Dataset read = threads(read_parquet((directory / "rows").string()));
+  const Dataset both = read.filter(column("id") >= 90).concat({read.filter(column("id") < 5)});
+  EXPECT_EQ(ids_of(both.limit(3)), numbers(90, 93));
+  EXPECT_EQ(ids_of(both.skip(11)), numbers(1, 5));
+  EXPECT_EQ(both.limit(12).count(), 12);
+  EXPECT_EQ(ids_of(both.limit(10).skip(8)), numbers(98, 100));
+}
+
 TEST(Dataset, SplitsIntoPartsThatTogetherAreAll) {
   const auto parts = range(10).split(3);
   ASSERT_THAT(parts, SizeIs(3));

@@ -111,6 +111,9 @@ TEST_F(RowNumbers, BelongToReadsOnly) {
               HasSubstr("cannot follow map_batches(unchanged): call it before"));
   EXPECT_THAT(message_of<InvalidArgument>([&] { with_row_numbers(read().filter(column("id") > 5)).take_all(); }),
               HasSubstr("cannot follow"));
+  const Dataset filtered_in_part = read().concat({read().filter(column("id") > 5)});
+  EXPECT_THAT(message_of<InvalidArgument>([&] { with_row_numbers(filtered_in_part).take_all(); }),
+              HasSubstr("cannot follow concat"));
   EXPECT_THAT(message_of<InvalidArgument>([&] { with_row_numbers(read(), "id").take_all(); }),
               HasSubstr("there is a column \"id\" already"));
 }
