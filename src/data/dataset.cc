@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -280,7 +281,10 @@ std::pair<Dataset, Dataset> Dataset::train_test_split(double test_fraction,
                     "number of rows, which is an integer",
                     test_fraction));
   const std::int64_t rows = count();
-  return split_off(rows - static_cast<std::int64_t>(static_cast<double>(rows) * (1 - test_fraction)), rows, options);
+  // A fraction such as 0.07 is not exact in binary: 100 rows of it are 7, although their product is above 7.
+  const double exact = static_cast<double>(rows) * test_fraction;
+  const double inexact = static_cast<double>(rows) * std::numeric_limits<double>::epsilon();
+  return split_off(std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(exact - inexact)), 1), rows, options);
 }
 
 std::pair<Dataset, Dataset> Dataset::split_off(std::int64_t count, const TrainTestSplitOptions& options) const {

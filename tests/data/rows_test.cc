@@ -89,6 +89,19 @@ TEST(TrainTestSplit, TakesTheLastRowsForTheTest) {
   EXPECT_EQ(threads(range(7)).train_test_split(0.1).second.count(), 1);  // rounded up
 }
 
+TEST(TrainTestSplit, RoundsUpTheDecimalShareAndNotItsBinaryForm) {
+  const auto test_rows = [](std::int64_t rows, double test_fraction) {
+    return threads(range(rows)).train_test_split(test_fraction).second.count();
+  };
+  EXPECT_EQ(test_rows(10, 0.8), 8);
+  EXPECT_EQ(test_rows(10, 0.9), 9);
+  EXPECT_EQ(test_rows(10, 0.31), 4);
+  EXPECT_EQ(test_rows(100, 0.07), 7);  // the product of the doubles is above 7
+  EXPECT_EQ(test_rows(10, 1 - 0.7), 3);
+  EXPECT_EQ(test_rows(10, 1 - 0.9), 1);
+  EXPECT_EQ(test_rows(10, 1e-18), 1);
+}
+
 std::atomic<int> rows_seen = 0;
 bool sees_row(const Row&) {
   ++rows_seen;
