@@ -347,7 +347,7 @@ std::optional<Block> GroupBlocks::next() {
     const auto block = input_->next();
     if (!block) return finish_group();
     if (segmenter_ == nullptr) require_keys(*(*block)->schema(), keys_, "map_groups");
-    const arrow::ArrayVector columns = key_columns(*block, keys_);
+    const arrow::ArrayVector columns = with_equal_bits(key_columns(*block, keys_));
     std::vector<arrow::Datum> values(columns.begin(), columns.end());
     if (segmenter_ == nullptr) {
       std::vector<arrow::TypeHolder> types;

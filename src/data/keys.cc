@@ -35,7 +35,7 @@ bool is_key_type(arrow::Type::type type) {
 
 // Returns floats in which all NaN and both zeros have the same bits, as Arrow compares keys by their bits.
 template <class Array>
-std::shared_ptr<arrow::Array> with_equal_bits(const std::shared_ptr<arrow::Array>& values) {
+std::shared_ptr<arrow::Array> floats_with_equal_bits(const std::shared_ptr<arrow::Array>& values) {
   using Number = typename Array::value_type;
   const auto& numbers = static_cast<const Array&>(*values);
   const std::span<const Number> all(numbers.raw_values(), static_cast<std::size_t>(numbers.length()));
@@ -52,20 +52,25 @@ std::shared_ptr<arrow::Array> with_equal_bits(const std::shared_ptr<arrow::Array
 }
 
 arrow::compute::ExecBatch to_batch_of(const arrow::ArrayVector& keys) {
-  std::vector<arrow::Datum> columns;
-  for (const auto& key : keys) {
-    if (key->type_id() == arrow::Type::FLOAT) {
-      columns.emplace_back(with_equal_bits<arrow::FloatArray>(key));
-    } else if (key->type_id() == arrow::Type::DOUBLE) {
-      columns.emplace_back(with_equal_bits<arrow::DoubleArray>(key));
-    } else {
-      columns.emplace_back(key);
-    }
-  }
-  return {std::move(columns), keys.front()->length()};
+  const arrow::ArrayVector columns = with_equal_bits(keys);
+  return {std::vector<arrow::Datum>(columns.begin(), columns.end()), keys.front()->length()};
 }
 
 }  // namespace
+
+arrow::ArrayVector with_equal_bits(const arrow::ArrayVector& keys) {
+  arrow::ArrayVector columns;
+  for (const auto& key : keys) {
+    if (key->type_id() == arrow::Type::FLOAT) {
+      columns.push_back(floats_with_equal_bits<arrow::FloatArray>(key));
+    } else if (key->type_id() == arrow::Type::DOUBLE) {
+      columns.push_back(floats_with_equal_bits<arrow::DoubleArray>(key));
+    } else {
+      columns.push_back(key);
+    }
+  }
+  return columns;
+}
 
 std::shared_ptr<arrow::DataType> key_type(const std::shared_ptr<arrow::DataType>& type) {
   if (type->id() == arrow::Type::DICTIONARY) return static_cast<const arrow::DictionaryType&>(*type).value_type();

@@ -26,6 +26,9 @@ void require_keys(const arrow::Schema& schema, const Names& columns, const std::
 // Returns columns of a block in their key types.
 arrow::ArrayVector key_columns(const Block& block, const Names& columns);
 
+// Returns columns in their key types in which equal keys have equal bits: all NaN are the same, and -0 is 0.
+arrow::ArrayVector with_equal_bits(const arrow::ArrayVector& keys);
+
 // Returns a hash of each row's key. Keys that are equal for KeyNumbers have equal ones; another seed gives others.
 std::vector<std::uint64_t> hash_keys(const arrow::ArrayVector& keys, std::uint64_t seed);
 

@@ -247,6 +247,21 @@ TEST(MapGroups, JoinsGroupsOfManyBlocks) {
     EXPECT_EQ(rows[i], (Row{{"key", static_cast<std::int64_t>(49 + i)}, {"rows", 1000}}));
 }
 
+Batch rows_of_group(const Batch& group) { return Batch{{"rows", std::vector<std::int64_t>{group.num_rows()}}}; }
+
+TEST(MapGroups, TakesNanForOneKeyAndBothZerosForOne) {
+  const Dataset rows = threads(from_rows({{{"key", 0.0}, {"second", "a"}},
+                                          {{"key", kNan}, {"second", "a"}},
+                                          {{"key", -0.0}, {"second", "a"}},
+                                          {{"key", -kNan}, {"second", "a"}},
+                                          {{"key", 0.0}, {"second", "a"}},
+                                          {{"key", kNan}, {"second", "a"}}}));
+  EXPECT_THAT(rows.groupby("key").map_groups(fn<rows_of_group>).take_all(),
+              ElementsAre(Row{{"rows", 3}}, Row{{"rows", 3}}));
+  EXPECT_THAT(rows.groupby({"second", "key"}).map_groups(fn<rows_of_group>).take_all(),
+              ElementsAre(Row{{"rows", 3}}, Row{{"rows", 3}}));
+}
+
 TEST(MapGroups, RefusesAGroupThatDoesNotFitIntoTheMemoryLimit) {
   const Dataset rows =
       from_batches({Batch{{"key", std::vector<std::int64_t>(1000000)}, {"place", std::vector<std::int64_t>(1000000)}}})
