@@ -91,10 +91,12 @@ std::vector<bool> rows_with_keys(const arrow::ArrayVector& keys) {
 std::vector<JoinedColumn> columns_of(const Join& join, const arrow::Schema& left, const arrow::Schema& right) {
   require_matching_keys(join, left, right);
   std::vector<JoinedColumn> columns;
-  const auto collides = [&](const std::string& name) {
-    return left.GetFieldIndex(name) >= 0 && right.GetFieldIndex(name) >= 0 && !contains(join.right_on, name);
-  };
   const bool has_left_keys = join.kind != JoinType::right_outer;
+  // Keys of the right dataset keep their names, and are there only without those of the left one.
+  const auto collides = [&](const std::string& name, bool is_of_left) {
+    const bool may_collide = (is_of_left && !has_left_keys) || !contains(join.right_on, name);
+    return may_collide && left.GetFieldIndex(name) >= 0 && right.GetFieldIndex(name) >= 0;
+  };
   for (int i = 0; i < left.num_fields(); ++i) {
     auto field = left.field(i);
     const auto key = std::ranges::find(join.left_on, field->name());
@@ -112,14 +114,14 @@ std::vector<JoinedColumn> columns_of(const Join& join, const arrow::Schema& left
       columns.push_back({.left = i, .field = field});
       continue;
     }
-    if (collides(field->name())) field = field->WithName(field->name() + join.left_suffix);
+    if (collides(field->name(), true)) field = field->WithName(field->name() + join.left_suffix);
     columns.push_back({.left = i, .field = keeps_right(join.kind) ? field->WithNullable(true) : field});
   }
   if (is_semi_or_anti(join.kind)) return columns;
   for (int i = 0; i < right.num_fields(); ++i) {
     auto field = right.field(i);
     if (has_left_keys && contains(join.right_on, field->name())) continue;
-    if (collides(field->name())) field = field->WithName(field->name() + join.right_suffix);
+    if (collides(field->name(), false)) field = field->WithName(field->name() + join.right_suffix);
     columns.push_back({.right = i, .field = keeps_left(join.kind) ? field->WithNullable(true) : field});
   }
   require_different_columns(columns);

@@ -98,6 +98,19 @@ TEST(Join, GivesColumnsOfOneNameTheirSuffixes) {
   EXPECT_EQ(left.join(right, JoinType::left_semi, {.on = {"id"}}).count(), 1);  // has only one of them
 }
 
+TEST(Join, GivesALeftColumnWithTheNameOfARightKeyItsSuffix) {
+  const Dataset named = orders().limit(1).rename_columns({{"id", "name"}});  // the key has the name of a left column
+  const JoinOptions options{.on = {"id"}, .right_on = {"name"}, .left_suffix = "_l"};
+  EXPECT_THAT(people().join(named, JoinType::right_outer, options).take_all(),
+              ElementsAre(Row{{"name_l", "Ben"}, {"name", 2}, {"item", "book"}},
+                          Row{{"name_l", "Bob"}, {"name", 2}, {"item", "book"}}));
+  EXPECT_EQ(people().join(named, JoinType::inner, options).columns(),
+            (std::vector<std::string>{"id", "name", "item"}));
+  EXPECT_THAT(message_of<InvalidArgument>(
+                  [&] { people().join(named, JoinType::right_outer, {.on = {"id"}, .right_on = {"name"}}).take(); }),
+              HasSubstr("join makes two columns \"name\""));
+}
+
 TEST(Join, TakesNanForNanAndBothZerosForOne) {
   const Dataset left = threads(from_rows({{{"a", kNan}}, {{"a", 0.0}}, {{"a", Value()}}}));
   const Dataset right =
