@@ -106,8 +106,14 @@ std::optional<TarReader::Header> TarReader::read_header() {
 }
 
 void TarReader::skip_member() {
-  const std::int64_t bytes = std::exchange(left_, 0) + std::exchange(padding_, 0);
-  if (bytes > 0) check(stream_->Advance(bytes), doing_);
+  constexpr std::int64_t kPartBytes = std::int64_t{1} << 20;  // a stream of Arrow's reads all that it skips into memory
+  for (std::int64_t* const rest : {&left_, &padding_}) {
+    for (std::int64_t bytes = std::exchange(*rest, 0); bytes > 0;) {
+      const auto part = checked(stream_->Read(std::min(bytes, kPartBytes)), doing_);
+      if (part->size() == 0) return;  // the next header is missing then
+      bytes -= part->size();
+    }
+  }
 }
 
 std::shared_ptr<arrow::Buffer> TarReader::read_member(std::int64_t bytes, const char* place) {

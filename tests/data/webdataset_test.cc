@@ -49,6 +49,14 @@ std::string member(const std::string& name, const std::string& content, char typ
   header.replace(148, 7, octal(sum, 7) + std::string(1, '\0'));
   return header + content + std::string((512 - content.size() % 512) % 512, '\0');
 }
+// Returns a member with another size in its header, in the form of the 12 bytes there.
+std::string with_size(std::string bytes, const std::string& size) {
+  bytes.replace(124, 12, size);
+  bytes.replace(148, 8, 8, ' ');
+  std::size_t sum = 0;
+  for (std::size_t at = 0; at < 512; ++at) sum += static_cast<unsigned char>(bytes[at]);
+  return bytes.replace(148, 7, octal(sum, 7) + std::string(1, '\0'));
+}
 const std::string kEnd(1024, '\0');
 
 std::string png(int height, int width, int seed) {
@@ -140,15 +148,19 @@ TEST_F(ReadWebDataset, NamesTheFileInWhichAnArchiveEnds) {
 }
 
 TEST_F(ReadWebDataset, TakesNoMemoryForASizeThatIsWrong) {
-  std::string bytes = member("1.txt", "");
-  bytes.replace(124, 11, "15000000000");  // 1.75 GB
-  bytes.replace(148, 8, 8, ' ');
-  std::size_t sum = 0;
-  for (std::size_t at = 0; at < 512; ++at) sum += static_cast<unsigned char>(bytes[at]);
-  bytes.replace(148, 7, octal(sum, 7) + std::string(1, '\0'));
-  write("1.tar", bytes + kEnd);
+  write("1.tar", with_size(member("1.txt", ""), std::string("15000000000\0", 12)) + kEnd);  // 1.75 GB
   EXPECT_THAT(message_of<StorageError>([&] { read().take_all(); }), HasSubstr("the archive ends early"));
   EXPECT_LT(read({.on_error = OnError::skip}).take_all().size(), 1U);
+}
+
+TEST_F(ReadWebDataset, SkipsAFileOfAnySizeToTheEndOfTheArchive) {
+  const std::string most = std::string("\x80\0\0\0\x7f", 5) + std::string(7, '\xff');  // 2^63 - 1, in GNU's form
+  write("1.tar", member("1.cls", "1") + with_size(member("2.txt", ""), most) + kEnd);
+  EXPECT_THAT(message_of<StorageError>([&] { read({.suffixes = {"cls"}}).take_all(); }),
+              HasSubstr("the archive ends early, after its file \"2.txt\""));
+  write("1.tar", member("1.mp4", std::string(3 << 20, 'x')) + member("1.cls", "1") + member("2.cls", "2") + kEnd);
+  EXPECT_THAT(read({.suffixes = {"cls"}}).select_columns({"cls"}).take_all(),
+              ElementsAre(Row{{"cls", 1}}, Row{{"cls", 2}}));
 }
 
 TEST_F(ReadWebDataset, ReadsCompressedArchives) {
