@@ -247,12 +247,13 @@ NpyHeader parse_npy_header(std::string_view beginning, std::int64_t file_bytes) 
     damaged(fmt::format("its header has {} bytes", size));
   }
   NpyHeader header = NpyText(beginning.substr(begin, size)).parse();
-  if (header.kind == 'U') header.item_bytes *= 4;
   header.data_begin = static_cast<std::int64_t>(begin + size);
+  bool fits = header.kind != 'U' || !__builtin_mul_overflow(header.item_bytes, 4, &header.item_bytes);
   std::int64_t bytes = header.item_bytes;
-  for (const std::int64_t width : header.shape) {
-    if (__builtin_mul_overflow(bytes, width, &bytes)) damaged("its shape is larger than any memory");
-  }
+  // The number of rows comes last: the size of a row is a number also if there are none.
+  for (const std::int64_t width : header.row_shape()) fits = fits && !__builtin_mul_overflow(bytes, width, &bytes);
+  fits = fits && !__builtin_mul_overflow(bytes, header.rows(), &bytes);
+  if (!fits) damaged("its shape is larger than any memory");
   if ((header.kind == 'S' || header.kind == 'U') && header.shape.size() > 1)
     throw StorageError("it has bytes or texts in more than one dimension: write them in one dimension");
   for (const std::int64_t width : header.row_shape()) {

@@ -79,6 +79,10 @@ TEST_F(ReadNumpy, RefusesHeadersThatCannotBe) {
   };
   EXPECT_THAT(refusal("{'descr': '|u1', 'fortran_order': False, 'shape': (4000000000, 4000000000, 4000000000)}"),
               HasSubstr("1.npy: it is no array of numpy's, or a damaged one: its shape is larger than any memory"));
+  EXPECT_THAT(refusal("{'descr': '|u1', 'fortran_order': False, 'shape': (0, 4611686018427387904, 4)}"),
+              HasSubstr("larger than any memory"));
+  EXPECT_THAT(refusal("{'descr': '<U4611686018427387904', 'fortran_order': False, 'shape': (3,)}"),
+              HasSubstr("larger than any memory"));
   EXPECT_THAT(refusal("{'descr': '|u1', 'fortran_order': False, 'shape': (1000000000000,)}"),
               HasSubstr("it ends early"));
   EXPECT_THAT(refusal("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"),
