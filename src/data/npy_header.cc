@@ -2,6 +2,7 @@
 
 #include <arrow/array.h>
 #include <arrow/buffer.h>
+#include <arrow/buffer_builder.h>
 #include <arrow/builder.h>
 #include <arrow/type.h>
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -183,6 +185,18 @@ std::shared_ptr<arrow::Buffer> swapped(const arrow::Buffer& bytes, std::int64_t 
   return result;
 }
 
+// Returns a bit for each time or duration, 0 for numpy's NaT; null if there is none of these.
+std::shared_ptr<arrow::Buffer> validity_of_times(const arrow::Buffer& values, std::int64_t count,
+                                                 arrow::MemoryPool* pool) {
+  arrow::TypedBufferBuilder<bool> are_times(pool);
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t time = 0;
+    std::memcpy(&time, values.data() + i * std::int64_t{sizeof time}, sizeof time);
+    check(are_times.Append(time != std::numeric_limits<std::int64_t>::min()), kMakingArray);
+  }
+  return are_times.false_count() == 0 ? nullptr : checked(are_times.Finish(), kMakingArray);
+}
+
 }  // namespace
 
 std::vector<std::int64_t> NpyHeader::row_shape() const {
@@ -292,8 +306,11 @@ std::shared_ptr<arrow::Array> make_npy_values(const NpyHeader& header, const std
     return finish(builder);
   }
   const bool is_swapped = header.is_swapped && header.item_bytes > 1;
-  return arrow::MakeArray(arrow::ArrayData::Make(
-      header.value_type(), count, {nullptr, is_swapped ? swapped(*bytes, header.item_bytes, pool) : bytes}, 0));
+  const auto values = is_swapped ? swapped(*bytes, header.item_bytes, pool) : bytes;
+  const bool are_times = header.kind == 'M' || header.kind == 'm';
+  const auto validity = are_times ? validity_of_times(*values, count, pool) : nullptr;
+  return arrow::MakeArray(arrow::ArrayData::Make(header.value_type(), count, {validity, values},
+                                                 validity == nullptr ? 0 : arrow::kUnknownNullCount));
 }
 
 std::shared_ptr<arrow::Buffer> to_c_order(const NpyHeader& header, const std::shared_ptr<arrow::Buffer>& bytes,

@@ -49,6 +49,18 @@ TEST_F(ReadNumpy, ReadsFortransOrderAndSingleValues) {
   EXPECT_THAT(read().take_batch().values<std::int16_t>("data"), ElementsAre(0x102));
 }
 
+TEST_F(ReadNumpy, HasNullsForTimesThatAreNone) {
+  const std::string not_a_time = little_endian_bytes(std::uint64_t{1} << 63, 8);
+  write("1.npy", npy("{'descr': '<M8[s]', 'fortran_order': False, 'shape': (3,)}",
+                     little_endian_bytes(0, 8) + not_a_time + little_endian_bytes(1, 8)));
+  const Batch times = read().take_batch();
+  EXPECT_EQ(times.null_count("data"), 1);
+  EXPECT_TRUE(times.is_null("data", 1));
+  const std::string big_endian(not_a_time.rbegin(), not_a_time.rend());
+  write("1.npy", npy("{'descr': '>m8[ms]', 'fortran_order': False, 'shape': (2,)}", big_endian + std::string(8, '\0')));
+  EXPECT_THAT(read().take_all(), ElementsAre(Row{{"data", Value()}}, Row{{"data", 0}}));
+}
+
 TEST_F(ReadNumpy, OfManyRowsIsReadInParts) {
   std::string values(3'000'000, 0);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<char>(i % 251);
