@@ -32,14 +32,14 @@ class LocalCaller final : public Caller {
   void construct() {
     try {
       function_ = make_();
-    } catch (const std::exception&) {
+    } catch (...) {
       throw DatasetError(describe_function_error(name_ + ": its constructor"));
     }
   }
   Block result_of(const Block& block) const {
     try {
       return function_(Batch(block)).arrow();
-    } catch (const std::exception&) {
+    } catch (...) {
       throw DatasetError(describe_function_error(name_));
     }
   }

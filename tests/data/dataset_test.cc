@@ -53,6 +53,8 @@ Batch add(const Batch& batch, const Config& config) {
   return Batch{{"id", std::move(sums)}};
 }
 
+Batch throws_a_number(const Batch&) { throw 42; }
+
 Batch fails_at_100(const Batch& batch) {
   const auto ids = batch.values<std::int64_t>("id");
   if (std::ranges::find(ids, 100) != ids.end()) throw std::runtime_error("100 is too much");
@@ -314,6 +316,11 @@ TEST(Dataset, NamesAFunctionThatThrows) {
   EXPECT_EQ(message_of<DatasetError>([&] { fails.count(); }),
             "map_batches(fails_at_100) has thrown std::runtime_error: 100 is too much");
   EXPECT_EQ(ids_of(fails.limit(100)), numbers(0, 100));
+}
+
+TEST(Dataset, NamesAFunctionThatThrowsWhatIsNoException) {
+  EXPECT_EQ(message_of<DatasetError>([] { threads(range(10)).map_batches(fn<throws_a_number>).count(); }),
+            "map_batches(throws_a_number) has thrown an exception of type int");
 }
 
 TEST(Dataset, NamesAClassWhoseConstructorThrows) {
