@@ -117,16 +117,26 @@ void Zipped::cancel() {
   for (const auto& input : inputs_) input->cancel();
 }
 
+namespace {
+
+// Columns without nulls in one dataset may have some in another one.
+std::shared_ptr<arrow::Schema> with_nullable_columns(const arrow::Schema& schema) {
+  arrow::FieldVector fields;
+  for (const auto& field : schema.fields()) fields.push_back(field->WithNullable(true));
+  return arrow::schema(std::move(fields), schema.metadata());
+}
+
+}  // namespace
+
 std::optional<Block> Concatenated::next() {
   for (; at_ < inputs_.size(); ++at_) {
     auto block = inputs_[at_]->next();
     if (!block) continue;
-    if (schema_ == nullptr) schema_ = (*block)->schema();
+    if (schema_ == nullptr) schema_ = with_nullable_columns(*(*block)->schema());
     require_same_columns(*schema_, "the first one", *(*block)->schema(), "one of the datasets that are concatenated");
-    if ((*block)->schema()->Equals(*schema_, false)) return block;
-    std::vector<int> order;
-    for (const std::string& column : schema_->field_names()) order.push_back((*block)->schema()->GetFieldIndex(column));
-    return *(*block)->SelectColumns(order);
+    arrow::ArrayVector columns;
+    for (const std::string& column : schema_->field_names()) columns.push_back((*block)->GetColumnByName(column));
+    return arrow::RecordBatch::Make(schema_, (*block)->num_rows(), std::move(columns));
   }
   return std::nullopt;
 }

@@ -342,6 +342,17 @@ TEST(Concat, NamesDatasetsWhoseTypesDoNotCombine) {
                     HasSubstr("int64 in dataset 1, and string in dataset 3")));
 }
 
+TEST(Concat, JoinsRowsOfAColumnThatMayHaveNullsInOneDatasetOnly) {
+  const Dataset whole = from_json({arrow::field("x", arrow::int64(), /*nullable=*/false)}, "[[1], [2]]");
+  const Dataset with_nulls = from_json({arrow::field("x", arrow::int64())}, "[[null]]");
+  for (const Dataset& both : {whole.concat({with_nulls}, SchemaMismatch::refuse),
+                              whole.map_batches(fn<same_concatenated>).concat({with_nulls})}) {
+    const Batch batch = both.take_batch();
+    EXPECT_EQ(batch.num_rows(), 3);
+    EXPECT_EQ(batch.null_count("x"), 1);
+  }
+}
+
 TEST(Concat, OfWhatFunctionsReturnNeedsTheSameColumns) {
   const Dataset made = threads(range(2)).map_batches(fn<same_concatenated>);
   EXPECT_EQ(made.concat({threads(range(3))}).count(), 5);
