@@ -104,8 +104,7 @@ TEST(Join, GivesALeftColumnWithTheNameOfARightKeyItsSuffix) {
   EXPECT_THAT(people().join(named, JoinType::right_outer, options).take_all(),
               ElementsAre(Row{{"name_l", "Ben"}, {"name", 2}, {"item", "book"}},
                           Row{{"name_l", "Bob"}, {"name", 2}, {"item", "book"}}));
-  EXPECT_EQ(people().join(named, JoinType::inner, options).columns(),
-            (std::vector<std::string>{"id", "name", "item"}));
+  EXPECT_EQ(people().join(named, JoinType::inner, options).columns(), (std::vector<std::string>{"id", "name", "item"}));
   EXPECT_THAT(message_of<InvalidArgument>(
                   [&] { people().join(named, JoinType::right_outer, {.on = {"id"}, .right_on = {"name"}}).take(); }),
               HasSubstr("join makes two columns \"name\""));
