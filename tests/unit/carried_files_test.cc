@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -250,6 +252,37 @@ TEST_F(AgentFilesTest, AWorkersDirectoryIsMadeAndWhatItPrintsThereIsSent) {
   write(path("trial/stdout"), "cut\n");
   files.end(9);
   EXPECT_THAT(printed.back(), Pair("trial/stdout", "anew:cut\n"));
+}
+
+// A worker that prints on and on would otherwise keep the agent from everything else.
+TEST_F(AgentFilesTest, WhatIsPrintedWhileItIsSentIsSentTheNextTime) {
+  std::size_t pieces = 0;
+  std::optional<AgentFiles> busy;
+  const auto print_more = [&](const Printed& one) {
+    if (++pieces < 100) std::ofstream(busy->directory() / one.file, std::ios::app) << "more\n";
+  };
+  busy.emplace(AgentFiles::Send{.piece = [](const Piece&) {}, .printed = print_more});
+  EXPECT_EQ(busy->begin(7, spec_in(busy->directory() / "trial")), "");
+  write(busy->directory() / "trial/stdout", "one\n");
+  const auto now = std::chrono::steady_clock::now();
+  busy->look(now);
+  EXPECT_EQ(pieces, 1U);
+  busy->look(now + std::chrono::seconds(1));
+  EXPECT_EQ(pieces, 2U);
+}
+
+TEST_F(AgentFilesTest, WhatIsPrintedAfterAFileWasEmptiedComesInThePlaceOfWhatWasThere) {
+  EXPECT_EQ(files.begin(7, spec_in(path("trial"))), "");
+  write(path("trial/stdout"), "one\n");
+  const auto now = std::chrono::steady_clock::now();
+  files.look(now);
+  write(path("trial/stdout"), "");
+  files.look(now + std::chrono::seconds(1));
+  EXPECT_THAT(printed.back(), Pair("trial/stdout", "anew:"));
+  write(path("trial/stdout"), "two\n");
+  files.end(7);
+  EXPECT_THAT(printed, ElementsAre(Pair("trial/stdout", "one\n"), Pair("trial/stdout", "anew:"),
+                                   Pair("trial/stdout", "two\n")));
 }
 
 TEST_F(AgentFilesTest, AWorkerWithoutWhatItNeedsIsNotStarted) {

@@ -148,10 +148,15 @@ void AgentFiles::send_output(Output& output) {
     try {
       const auto opened = base::ReadableFile::open(directory_ / file, base::ReadableFile::Links::refuse);
       if (!opened) continue;
-      bool begins_anew = opened->size() < sent;
+      const std::uint64_t size = opened->size();  // what is printed meanwhile is sent the next time
+      bool begins_anew = size < sent;
       if (begins_anew) sent = 0;
-      std::vector<std::byte> buffer(std::min<std::uint64_t>(piece_bytes, opened->size() - sent));
-      while (const std::size_t count = buffer.empty() ? 0 : opened->read(sent, buffer)) {
+      if (begins_anew && size == 0) send_.printed({.file = file, .begins_anew = true});
+      std::vector<std::byte> buffer(std::min<std::uint64_t>(piece_bytes, size - sent));
+      while (sent < size) {
+        const std::size_t wanted = std::min<std::uint64_t>(buffer.size(), size - sent);
+        const std::size_t count = opened->read(sent, std::span(buffer).first(wanted));
+        if (count == 0) break;  // it was cut meanwhile
         send_.printed(
             {.file = file, .begins_anew = std::exchange(begins_anew, false), .bytes = std::span(buffer).first(count)});
         sent += count;
