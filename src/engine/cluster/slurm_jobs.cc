@@ -187,6 +187,7 @@ void SlurmJobs::start_errands() {
       cancellation_.started = now;
       cancellation_.next = TimePoint::max();
       cancellation_.command = run(slurm::cancel_command({to_cancel_.begin(), to_cancel_.end()}), "", {});
+      being_cancelled_ = to_cancel_;
     }
   } catch (const EngineError&) {  // no free processes or descriptors for the moment
     list_within(kListSoon);
@@ -201,7 +202,7 @@ void SlurmJobs::look_at_cancellation() {
   cancellation_.failures = is_done ? 0 : cancellation_.failures + 1;
   // A list says what has not ended; that is cancelled again.
   if (is_done) {
-    to_cancel_.clear();
+    for (const std::string& job : being_cancelled_) to_cancel_.erase(job);  // others may have come meanwhile
     list_within(kListSoon);
   } else {
     cancellation_.next = Clock::now() + job_retry_delay(cancellation_.failures);

@@ -86,9 +86,10 @@ class SlurmJobs final : public Provider {
   std::string experiment_;
   slurm::Variables own_;
   std::map<std::uint64_t, Request> requests_ = {};
-  bool cancels_others_ = false;           // true: of this experiment's jobs, those of no request
-  bool others_are_cancelled_ = false;     // true: a list was looked at since
-  std::set<std::string> to_cancel_ = {};  // jobs
+  bool cancels_others_ = false;                 // true: of this experiment's jobs, those of no request
+  bool others_are_cancelled_ = false;           // true: a list was looked at since
+  std::set<std::string> to_cancel_ = {};        // jobs
+  std::set<std::string> being_cancelled_ = {};  // those of them that the present command cancels
   Errand list_ = {};
   Errand cancellation_ = {};
   std::vector<ProviderEvent> events_ = {};
