@@ -473,6 +473,29 @@ TEST_F(ClusterEngineTest, AWorkerThatSendsNoiseIsKilledWithACauseAndOthersGoOn) 
   EXPECT_EQ(heard.exit(other), engine::conformance::exited_with_0);
 }
 
+// The agent gives the session up after 15 s, as a connection for it is being made, and its worker takes a while to end.
+TEST_F(ClusterEngineTest, AConnectionThatComesWhileAnAgentEndsItsWorkersDoesNotHideTheirEnd) {
+  const WorkerId lost = start(0, {report({}), hangs()});
+  ASSERT_TRUE(heard_from(lost, 1));
+  const pid_t server = child_of(agent(0));
+  ::kill(server, SIGSTOP);
+  const auto cut = std::chrono::steady_clock::now();
+  nodes.engine->break_connection(nodes.engine->nodes().at(0).id);
+  std::thread thaw([server] {
+    std::this_thread::sleep_for(17s);
+    ::kill(server, SIGCONT);
+  });
+  std::this_thread::sleep_until(cut + 15s + 100ms);  // nobody answers the agent before
+  const auto all = heard.until_all_exited();
+  thaw.join();
+  ASSERT_TRUE(all);
+  EXPECT_EQ(heard.exit(lost).kind, Exit::Kind::node_lost);
+  ASSERT_TRUE(heard.until([this] { return !heard.joined.empty(); }));
+  const WorkerId next = start(1, many_reports(10));
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_EQ(heard[next].reports.size(), 10U);
+}
+
 class ImpatientEngine : public ClusterEngineTest {
  protected:
   ImpatientEngine() : ClusterEngineTest({.patience = 6s}) {}

@@ -178,6 +178,7 @@ class Agent {
       std::fprintf(stderr, "cadre: this agent is cut off from its controller and ends %zu workers\n", workers_.size());
     for (const WorkerId worker : workers_) engine_.kill(worker);
     storage_.reset();
+    if (greeting_) drop_greeting("its session has ended meanwhile", Clock::now());
   }
 
   std::optional<std::chrono::nanoseconds> time_to_wait(TimePoint now) const {
@@ -224,7 +225,10 @@ class Agent {
     }
     if (is_fenced_ || greeting_ || dialler_->is_dialling() || now < next_dial_) return;
     next_dial_ = now + kDialPause;
-    dialler_->dial(now + kDialFor, [this](base::FileDescriptor socket) { greet(tls_->open(std::move(socket))); });
+    // A session whose workers are being ended must not be connected again: the controller would wait for their ends.
+    dialler_->dial(now + kDialFor, [this](base::FileDescriptor socket) {
+      if (!is_fenced_) greet(tls_->open(std::move(socket)));
+    });
   }
 
   // In standard input and output there is one connection, and with it ends the agent.
