@@ -458,6 +458,18 @@ TEST_F(ClusterEngineTest, AMessageOfManyMegabytesArrives) {
   EXPECT_EQ(heard.exit(large).value, SIGKILL);
 }
 
+// Each worker may have an assignment of many megabytes, and all are started in one turn.
+TEST_F(ClusterEngineTest, ManyLargeMessagesAtOnceDoNotCostTheNode) {
+  constexpr int workers = 6;
+  const std::string text(std::size_t{16} << 20, 'x');
+  std::vector<WorkerId> large;
+  for (int i = 0; i < workers; ++i) large.push_back(start(0, List{Value{{"unused", text}}}));
+  for (const WorkerId worker : large) nodes.engine->kill(worker);
+  ASSERT_TRUE(heard.until_all_exited());
+  for (const WorkerId worker : large) EXPECT_EQ(heard.exit(worker).value, SIGKILL);
+  EXPECT_THAT(heard.left, IsEmpty());
+}
+
 // Agents do not look into messages: the controller finds that these are none.
 TEST_F(ClusterEngineTest, AWorkerThatSendsNoiseIsKilledWithACauseAndOthersGoOn) {
   const WorkerId other = start(0, many_reports(2000));

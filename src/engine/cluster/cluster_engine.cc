@@ -61,7 +61,7 @@ constexpr auto kAskForLimitBefore = 10s;  // that a node is drained: its limit m
 constexpr int kBacklog = 1024;
 // In a run's directory, while it has nodes: what agents print (AgentStart::log). Hidden, as the lock is.
 constexpr const char* kLogFolder = ".agents";
-// A node whose unsent messages are more is given up.
+// A node whose unsent messages are more is given up; each of its workers may be sent the largest one besides.
 constexpr std::size_t kMostKeptBytes = std::size_t{64} << 20;
 constexpr std::size_t kMostKeptPieces = 100'000;
 
@@ -1128,10 +1128,11 @@ void ClusterEngine::handle_time(TimePoint now) {
   std::vector<std::pair<NodeId, std::string>> lost;
   for (const auto& [id, member] : members_) {
     const auto end = given_up_at(member);
+    const std::size_t most_bytes = kMostKeptBytes + member.workers.size() * channel::max_message_bytes;
     if (end && *end <= now) {
       lost.emplace_back(id,
                         fmt::format("node {} does not answer: {}", member.node.name, member.link->broken()->reason));
-    } else if (member.link->kept_bytes() > kMostKeptBytes || member.link->kept_pieces() > kMostKeptPieces) {
+    } else if (member.link->kept_bytes() > most_bytes || member.link->kept_pieces() > kMostKeptPieces) {
       lost.emplace_back(id, fmt::format("node {} does not take what it is sent", member.node.name));
     }
   }
