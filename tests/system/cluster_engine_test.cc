@@ -4,14 +4,20 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -1034,6 +1040,37 @@ TEST_F(StrangersTest, AClientTrustsTheControllersCertificateOnly) {
   append(bytes, hello());
   EXPECT_THAT(Visit(settings).say(bytes, *nodes.engine), HasSubstr("certificate verify failed"));
   expect_all_is_well();
+}
+
+// Refuses sockets of IPv6 to this thread and what it starts, as a kernel without it. Returns false if that fails.
+bool do_without_ipv6() {
+  std::array<sock_filter, 6> filter = {
+      {{.code = BPF_LD | BPF_W | BPF_ABS, .jt = 0, .jf = 0, .k = offsetof(seccomp_data, nr)},
+       {.code = BPF_JMP | BPF_JEQ | BPF_K, .jt = 0, .jf = 3, .k = SYS_socket},
+       {.code = BPF_LD | BPF_W | BPF_ABS, .jt = 0, .jf = 0, .k = offsetof(seccomp_data, args)},
+       {.code = BPF_JMP | BPF_JEQ | BPF_K, .jt = 0, .jf = 1, .k = AF_INET6},
+       {.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = SECCOMP_RET_ERRNO | EAFNOSUPPORT},
+       {.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = SECCOMP_RET_ALLOW}}};
+  const sock_fprog program{.len = filter.size(), .filter = filter.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(ClusterEngineWithoutIpv6, NodesConnect) {
+  bool is_without = false;
+  std::string fault;
+  std::size_t there = 0;
+  std::thread([&] {
+    is_without = do_without_ipv6() && !base::FileDescriptor(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!is_without) return;
+    try {
+      there = make_nodes(1).engine->nodes().size();
+    } catch (const Error& error) {
+      fault = error.what();
+    }
+  }).join();
+  if (!is_without) GTEST_SKIP() << "calls cannot be refused to a thread here";
+  EXPECT_EQ(fault, "");
+  EXPECT_EQ(there, 1U);
 }
 
 TEST(ClusterEngineErrors, AnAgentThatEndsBeforeItConnectsIsAnError) {

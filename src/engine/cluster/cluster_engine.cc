@@ -179,22 +179,34 @@ bool ClusterEngine::may_run_on(const Member& member) const {
 
 // `port`: 0 for any. Returns false, with errno, if it cannot be had.
 bool ClusterEngine::listen(std::uint16_t port) {
-  base::FileDescriptor listener(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_in6 address{};
-  address.sin6_family = AF_INET6;
-  address.sin6_addr = in6addr_any;
-  address.sin6_port = htons(port);
-  socklen_t size = sizeof address;
+  constexpr int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+  base::FileDescriptor listener(::socket(AF_INET6, type, 0));
+  const bool is_v6 = listener || errno != EAFNOSUPPORT;  // a kernel without IPv6 has no address of it either
+  if (!is_v6) listener = base::FileDescriptor(::socket(AF_INET, type, 0));
+  sockaddr_storage address{};
+  auto* const v4 = reinterpret_cast<sockaddr_in*>(&address);
+  auto* const v6 = reinterpret_cast<sockaddr_in6*>(&address);
+  if (is_v6) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_addr = in6addr_any;
+    v6->sin6_port = htons(port);
+  } else {
+    v4->sin_family = AF_INET;
+    v4->sin_addr.s_addr = htonl(INADDR_ANY);
+    v4->sin_port = htons(port);
+  }
+  auto size = static_cast<socklen_t>(is_v6 ? sizeof *v6 : sizeof *v4);
   const int off = 0;
   const int on = 1;  // connections of a process that has ended may still be there
-  const bool listens = listener && ::setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) == 0 &&
-                       ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-                       ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
-                       ::listen(listener.get(), kBacklog) == 0 &&
-                       ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  const bool listens =
+      listener && (!is_v6 || ::setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) == 0) &&
+      ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
+      ::listen(listener.get(), kBacklog) == 0 &&
+      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0;
   if (!listens) return false;
   listener_ = std::move(listener);
-  port_ = ntohs(address.sin6_port);
+  port_ = ntohs(is_v6 ? v6->sin6_port : v4->sin_port);
   poller_.watch(listener_.get(), [this] { accept_visitors(); });
   return true;
 }
