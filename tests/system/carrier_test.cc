@@ -320,6 +320,24 @@ TEST_F(CarrierTest, AReplyHasTheErrorIfWhatItGoesWithCannotBeBrought) {
   EXPECT_THAT(content_of(run / "asker/stdout"), HasSubstr("replied: its node cannot have nothing: "));
 }
 
+// As by several threads of a worker: one checkpoint more than its node keeps for it.
+TEST_F(CarrierTest, EachOfManyCheckpointsThatAreAskedForAtOnceIsBrought) {
+  const engine::NodeId node = engine->nodes().at(0).id;
+  fs::create_directories(run / "asker");
+  engine->start(1, {.assignment = {"asks", Value(Dict{})}, .node = node, .directory = root(0) / "asker"});
+  heard.started.insert(1);
+  channel::CallNumber call = 0;
+  for (const char* name : {"checkpoint_0", "checkpoint_1", "checkpoint_2"}) {
+    fs::create_directories(run / name);
+    std::ofstream(run / name / "model") << "m";
+    engine->bring(1, {name});
+    engine->reply(1, channel::Reply{.call = ++call});
+  }
+  ASSERT_TRUE(heard.until_all_exited(std::nullopt));
+  EXPECT_EQ(heard.exit(1), engine::conformance::exited_with_0);
+  EXPECT_THAT(content_of(run / "asker/stdout"), HasSubstr("replied: \n"));
+}
+
 TEST_F(CarrierTest, AWorkerWhoseNeedsCannotBeHadIsNotStarted) {
   const WorkerId worker = start(0, 0, 0, {"other/checkpoint_7"});
   ASSERT_TRUE(heard.until_all_exited());

@@ -171,12 +171,19 @@ void Carrier::make_calls_on(NodeId node) {
 void Carrier::need(Worker& worker, const std::string& place) {
   std::error_code none;
   if (fs::is_directory(directory_ / place, none) && std::ranges::find(worker.holds, place) == worker.holds.end()) {
-    worker.holds.push_back(place);
-    if (worker.holds.size() > kMostCheckpoints) {
-      const std::string former = std::move(worker.holds.front());
-      worker.holds.pop_front();
-      drop_unless_held(worker.node, former);
+    // What a call waits for still comes: several threads of a worker may each ask for a checkpoint at once.
+    const auto is_awaited = [&worker](const std::string& held) {
+      return worker.needs.contains(held) ||
+             std::ranges::any_of(worker.calls, [&](const Call& call) { return call.needs.contains(held); });
+    };
+    while (worker.holds.size() >= kMostCheckpoints) {
+      const auto former = std::ranges::find_if_not(worker.holds, is_awaited);
+      if (former == worker.holds.end()) break;
+      const std::string dropped = std::move(*former);
+      worker.holds.erase(former);
+      drop_unless_held(worker.node, dropped);
     }
+    worker.holds.push_back(place);
   }
   OnNode& node = on_nodes_[worker.node];
   if (node.there.contains(place)) return;
