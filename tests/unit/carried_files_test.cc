@@ -281,8 +281,8 @@ TEST_F(AgentFilesTest, WhatIsPrintedAfterAFileWasEmptiedComesInThePlaceOfWhatWas
   EXPECT_THAT(printed.back(), Pair("trial/stdout", "anew:"));
   write(path("trial/stdout"), "two\n");
   files.end(7);
-  EXPECT_THAT(printed, ElementsAre(Pair("trial/stdout", "one\n"), Pair("trial/stdout", "anew:"),
-                                   Pair("trial/stdout", "two\n")));
+  EXPECT_THAT(printed,
+              ElementsAre(Pair("trial/stdout", "one\n"), Pair("trial/stdout", "anew:"), Pair("trial/stdout", "two\n")));
 }
 
 TEST_F(AgentFilesTest, AWorkerWithoutWhatItNeedsIsNotStarted) {

@@ -198,12 +198,12 @@ bool ClusterEngine::listen(std::uint16_t port) {
   auto size = static_cast<socklen_t>(is_v6 ? sizeof *v6 : sizeof *v4);
   const int off = 0;
   const int on = 1;  // connections of a process that has ended may still be there
-  const bool listens =
-      listener && (!is_v6 || ::setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) == 0) &&
-      ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
-      ::listen(listener.get(), kBacklog) == 0 &&
-      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  const bool listens = listener &&
+                       (!is_v6 || ::setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) == 0) &&
+                       ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+                       ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
+                       ::listen(listener.get(), kBacklog) == 0 &&
+                       ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0;
   if (!listens) return false;
   listener_ = std::move(listener);
   port_ = ntohs(is_v6 ? v6->sin6_port : v4->sin_port);
