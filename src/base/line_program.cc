@@ -17,6 +17,8 @@
 #include <sstream>
 #include <thread>
 
+#include "base/seconds.h"
+
 extern char** environ;
 
 namespace cadre::base {
@@ -37,7 +39,7 @@ std::pair<FileDescriptor, FileDescriptor> make_pair_of_sockets() {
 }
 
 steady_clock::time_point after(std::chrono::duration<double> time) {
-  return steady_clock::now() + std::chrono::duration_cast<steady_clock::duration>(time);
+  return steady_clock::now() + to_nanoseconds(time);
 }
 
 std::string describe(int status) {

@@ -138,6 +138,14 @@ TEST_F(AProgram, IsNotWaitedForWhenItsExperimentEnds) {
   EXPECT_THAT(message_of<EngineError>([&] { searcher->suggest(0); }), HasSubstr("it was cancelled"));
 }
 
+// More nanoseconds than 64 bits hold.
+TEST_F(AProgram, MayTakeForEver) {
+  ExternalSearcher patient = options();
+  patient.timeout = Seconds(1e10);
+  const std::unique_ptr<Searcher> searcher = patient.make(setting());
+  EXPECT_EQ(add(*searcher), 0);
+}
+
 TEST_F(AProgram, GetsMoreThanAPipeHolds) {
   const std::unique_ptr<Searcher> searcher = options().make(setting());
   for (next_ = 0; next_ < 20'000; ++next_) searcher->on_trial_add(next_, {{"x", 1}, {"text", std::string(50, 'a')}});
