@@ -9,6 +9,7 @@
 #include "base/directory.h"
 #include "base/inner_path.h"
 #include "base/json.h"
+#include "base/seconds.h"
 #include "checkpoint/checkpoint_files.h"
 #include "publish/upload_directory.h"
 #include "storage/remote_directory.h"
@@ -28,12 +29,6 @@ using storage::Upload;
 
 constexpr auto kResultFilesInterval = std::chrono::seconds(60);
 constexpr const char* kSegmentFile = ".segment";  // in the working directory until it is uploaded
-
-// Times that are longer than any run, such as 1e10 s, are no longer than this: nanoseconds would overflow.
-std::chrono::steady_clock::duration limited(std::chrono::duration<double> time) {
-  constexpr std::chrono::duration<double> kLongest = std::chrono::hours(24 * 365 * 100);
-  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::min(time, kLongest));
-}
 
 // Returns true for files beside a store that are no result files: of an experiment, or of a training run of a trial.
 bool is_own_file(const std::string& name) {
@@ -121,7 +116,7 @@ Publisher::~Publisher() {
 
 void Publisher::publish_again_and_again() {
   std::unique_lock lock(mutex_);
-  const Clock::duration interval = limited(setting_.interval);
+  const std::chrono::nanoseconds interval = base::to_nanoseconds(setting_.interval);
   for (auto due = Clock::now();;) {
     changed_.wait_until(lock, due, [this] { return quit_ || hurry_ || !lost_.empty(); });
     hurry_ = false;
@@ -615,7 +610,7 @@ bool Publisher::is_published(std::int64_t number) const {
 }
 
 std::string Publisher::finish(std::chrono::duration<double> patience, const std::function<bool()>& give_up) {
-  const auto until = Clock::now() + limited(patience);
+  const auto until = Clock::now() + base::to_nanoseconds(patience);
   constexpr auto kLook = std::chrono::milliseconds(50);
   std::unique_lock lock(mutex_);
   finish_ = hurry_ = true;
