@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/seconds.h"
 #include "control/shell.h"
 #include "control/timers.h"
 
@@ -299,9 +300,7 @@ void Turns<Core>::perform_always(const Action& action) {
   } else if (const auto* checkpoint = std::get_if<typename Core::DeleteCheckpoint>(&action)) {
     delete_after_sync(checkpoint->id, checkpoint->directory);
   } else if (const auto* start = std::get_if<typename Core::StartTimer>(&action)) {
-    const auto time =
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(start->seconds));
-    timers_.start(start->timer, clock_.now() + time);
+    timers_.start(start->timer, clock_.now() + base::to_nanoseconds(std::chrono::duration<double>(start->seconds)));
   }
 }
 

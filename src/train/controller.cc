@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/machine.h"
 #include "base/overload.h"
+#include "base/seconds.h"
 #include "cadre/error.h"
 #include "checkpoint/checkpoint_files.h"
 #include "resources/gpu_kinds.h"
@@ -223,7 +224,7 @@ void Controller::check_resources(std::vector<Event>& events) {
   if (!scaling.num_workers.is_elastic() || beginning_.nodes.may_change || (next_check_ && now < *next_check_)) return;
   Seconds pause = scaling.elastic_resize_monitor_interval;
   if (run_.status() == RunStatus::starved) pause = std::min<Seconds>(pause, std::chrono::seconds(1));
-  next_check_ = now + std::chrono::duration_cast<std::chrono::nanoseconds>(pause);
+  next_check_ = now + base::to_nanoseconds(pause);
   const std::int64_t workers = capacity(engine_.resources(), scaling);
   if (std::exchange(capacity_, workers) != workers) events.emplace_back(ResourcesSeen{workers, engine_.resources()});
 }
@@ -452,8 +453,8 @@ void Controller::launch(const LaunchGroup& group) {
   const std::int64_t world_size = group.workers;
   const Resources resources = options.scaling_config.worker_resources();
   const std::vector<engine::Node> nodes = engine_.nodes();
-  barrier_.begin(group.attempt, world_size,
-                 std::chrono::duration_cast<std::chrono::nanoseconds>(options.run_config.collective_timeout));
+  const std::chrono::nanoseconds collective_timeout = base::to_nanoseconds(options.run_config.collective_timeout);
+  barrier_.begin(group.attempt, world_size, collective_timeout);
   key_values_.clear();
   questions_.clear();
   console_.watch_workers(world_size, engine_.now());
@@ -482,7 +483,7 @@ void Controller::launch(const LaunchGroup& group) {
                                                      : work_place().checkpoint(from, place.node).string(),
         .step = group.step,
         .resources = resources,
-        .collective_timeout_ms = std::llround(options.run_config.collective_timeout.count() * 1e3),
+        .collective_timeout_ms = std::llround(static_cast<double>(collective_timeout.count()) / 1e6),
         .backend = description_.backend,
         .backend_options = description_.backend_options,
         .visible_devices =

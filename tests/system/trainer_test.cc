@@ -296,6 +296,14 @@ TEST(Trainer, ARankThatDoesNotComeFailsTheRunAfterTheTimeoutAndIsNamed) {
               AllOf(HasSubstr("train::barrier"), HasSubstr("rank 1")));
 }
 
+// More nanoseconds than 64 bits hold.
+TEST(Trainer, RanksMayWaitForEachOtherForCenturies) {
+  const TemporaryDirectory storage;
+  train::TrainerOptions options = options_in(storage.path(), 3, {{"steps", 4}});
+  options.run_config.collective_timeout = train::Seconds(1e10);
+  EXPECT_THAT(steps_of(train::Trainer(fn<counts>, options).fit()), ElementsAre(1, 2, 3, 4));
+}
+
 // A backend whose group cannot be formed in the first "failures" attempts; a file of the run counts the attempts.
 class Unwilling final : public worker::GroupBackend {
  public:

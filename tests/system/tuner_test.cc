@@ -489,6 +489,19 @@ TEST(Tuner, ATrialThatRunsTooLongFailsWithTheCause) {
   }
 }
 
+// More nanoseconds than 64 bits hold.
+TEST(Tuner, ALimitOfCenturiesEndsNothing) {
+  const TemporaryDirectory storage;
+  auto options = plain_options(storage.path(), 1, {{"pause_ms", 20}});
+  options.tune_config.time_budget = tune::Seconds(1e10);
+  options.run_config.limits = {.time = tune::Seconds(1e10), .time_between_reports = tune::Seconds(1e10)};
+  options.run_config.stop = {{"training_iteration", 5}};
+  options.run_config.stop_grace_period = tune::Seconds(1e10);
+  const tune::ResultGrid results = tune::Tuner(fn<reports_now_and_then>, options).fit();
+  ASSERT_EQ(results.num_terminated(), 1u) << ::testing::PrintToString(results.errors());
+  EXPECT_EQ(results[0].metrics.get<std::int64_t>("training_iteration"), 5);
+}
+
 TEST(Tuner, AWorkerThatDoesNotStopIsEndedAndCountsAsStopped) {
   const TemporaryDirectory storage;
   auto options = plain_options(storage.path(), 2);
