@@ -283,6 +283,15 @@ TEST(ValueWarping, EqualAndInfiniteLossesAreNumbers) {
   }
 }
 
+TEST(ValueWarping, LossesWhoseSquaresAreInfiniteAreNumbers) {
+  for (const std::vector<double>& losses :
+       {std::vector<double>{-1e200, 0, 1}, {1e300, 1e308, 3}, {-1.7e308, 1.7e308}, {1e200, 1e250, kInfinite}}) {
+    EXPECT_TRUE(warped_losses(losses, 1).allFinite()) << losses.front();
+    EXPECT_TRUE(warped_losses(losses, 10).allFinite()) << losses.front();
+  }
+  EXPECT_LT(warped_losses({-1e200, 0, 1}, 1)[0], warped_losses({-1e200, 0, 1}, 1)[1]);
+}
+
 TEST(ValueWarping, ExcessesKeepTheirSideOfTheLimit) {
   const std::vector<double> excesses{-3, -1e-3, 0, 1e-3, 5, 1e12, kInfinite};
   const WarpedLimit warped = warped_excesses(excesses);

@@ -13,8 +13,9 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 // Returns the values with the greatest finite one in the place of infinity and NaN, and the least in that of negative
-// infinity; if none is finite, with 1 and -1.
+// infinity; if none is finite, with 1 and -1. Sums of squares of their differences are finite, too.
 VectorXd finite_values(const std::vector<double>& values) {
+  constexpr double kFarthest = 1e150;
   double least = std::numeric_limits<double>::infinity();
   double greatest = -least;
   for (const double value : values) {
@@ -26,6 +27,8 @@ VectorXd finite_values(const std::vector<double>& values) {
     least = -1;
     greatest = 1;
   }
+  least = std::clamp(least, -kFarthest, kFarthest);
+  greatest = std::clamp(greatest, -kFarthest, kFarthest);
   VectorXd finite(std::ssize(values));
   for (Index i = 0; i < finite.size(); ++i) {
     const double value = values[static_cast<std::size_t>(i)];
