@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -716,6 +717,30 @@ TEST(Init, SaysWhatPreloadThrew) {
 TEST(Init, IgnoresAStaleMarkOfAForkServer) {
   ScenarioProcess controller("one report", {}, {"CADRE_FORK_SERVER=7,8,9"});
   EXPECT_EQ(controller.line(), "mark: ");
+  EXPECT_EQ(controller.wait(), 0);
+}
+
+// Its family leaves a daemon, which the server has to end.
+[[maybe_unused]] const bool shuts_down = register_scenario("shuts down while signals come", [] {
+  {
+    LocalSubject subject;
+    const auto engine = subject.make_engine();
+    Listener heard(*engine);
+    start_families(heard, subject, 1);
+  }
+  struct sigaction action{};
+  action.sa_handler = [](int) {};
+  if (::sigaction(SIGALRM, &action, nullptr) != 0) return 2;
+  const itimerval often{.it_interval = {.tv_sec = 0, .tv_usec = 200}, .it_value = {.tv_sec = 0, .tv_usec = 200}};
+  if (::setitimer(ITIMER_REAL, &often, nullptr) != 0) return 3;
+  cadre::shutdown();
+  const itimerval never{};
+  ::setitimer(ITIMER_REAL, &never, nullptr);
+  return children_of(::getpid()) == 0 ? 0 : 4;
+});
+
+TEST(Init, AShutdownThatSignalsInterruptWaitsForTheServersEnd) {
+  ScenarioProcess controller("shuts down while signals come");
   EXPECT_EQ(controller.wait(), 0);
 }
 

@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,11 +29,14 @@ namespace {
 // "<control descriptor>,<table descriptor>,<process id of the controller>", in the environment of the server only.
 constexpr const char* mark_name = "CADRE_FORK_SERVER";
 // Longer than the server's own limit for its end.
-constexpr int end_patience_ms = 15'000;
+constexpr std::chrono::milliseconds end_patience{15'000};
 
 std::string child_reason(pid_t process) {
   int status = 0;
-  if (::waitpid(process, &status, 0) != process) return "the fork server ended";
+  pid_t ended = 0;
+  do ended = ::waitpid(process, &status, 0);
+  while (ended < 0 && errno == EINTR);
+  if (ended != process) return "the fork server ended";
   const Exit exit = WIFSIGNALED(status) ? Exit{Exit::Kind::signal, WTERMSIG(status), ""}
                                         : Exit{Exit::Kind::code, WEXITSTATUS(status), ""};
   return "the fork server " + to_string(exit);
@@ -154,7 +159,12 @@ ForkServer::~ForkServer() {
   ::shutdown(control(), SHUT_RDWR);
   const base::FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, server_, 0)));
   pollfd ended{process.get(), POLLIN, 0};
-  if (process) ::poll(&ended, 1, end_patience_ms);
+  const auto deadline = std::chrono::steady_clock::now() + end_patience;
+  std::chrono::milliseconds left = end_patience;
+  while (process && ::poll(&ended, 1, static_cast<int>(left.count())) < 0 && errno == EINTR) {
+    left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    left = std::max(left, std::chrono::milliseconds::zero());
+  }
   ::waitpid(server_, nullptr, WNOHANG);
 }
 
