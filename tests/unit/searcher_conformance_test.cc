@@ -240,6 +240,32 @@ TEST_P(SearcherConformance, AnotherSeedSuggestsOtherConfigs) {
 INSTANTIATE_TEST_SUITE_P(All, SearcherConformance, ::testing::ValuesIn(subjects()),
                          [](const auto& info) { return info.param.name; });
 
+// ---- What a Repeater counts as repetitions
+
+TEST(Repeater, ConfigsThatLackParametersAreRepeated) {
+  const auto searcher = Repeater{.searcher = TPE{.n_startup_trials = 3}, .repeat = 2}.make(setting());
+  for (TrialIndex trial = 0; trial < 6; ++trial) {
+    const double x = static_cast<double>(trial / 2) / 4;
+    searcher->on_trial_add(trial, {{"x", x}, {"n", 3}, {"act", "relu"}, {"opt", "sgd"}});
+    searcher->on_trial_end(trial, TrialStatus::terminated, {{"loss", x}});
+  }
+  EXPECT_THAT(searcher->debug_string(), ::testing::HasSubstr("of 3 trials"));
+}
+
+// The value at the coordinate of another one may have another last digit.
+TEST(Repeater, ARepetitionMayDifferByRounding) {
+  SearcherSetting normal = setting();
+  normal.space = {{"x", randn(0, 1)}};
+  const auto searcher = Repeater{.searcher = TPE{.n_startup_trials = 100}, .repeat = 2}.make(normal);
+  for (TrialIndex trial = 0; trial < 200; trial += 2) {
+    searcher->on_trial_add(trial, {{"x", -2 + 0.0203 * trial}});
+    searcher->on_trial_add(trial + 1, *searcher->suggest(trial + 1));
+    for (const TrialIndex one : {trial, trial + 1})
+      searcher->on_trial_end(one, TrialStatus::terminated, {{"loss", trial}});
+  }
+  EXPECT_THAT(searcher->debug_string(), ::testing::HasSubstr("of 100 trials"));
+}
+
 // A searcher that is forgotten above is one that nobody tests.
 TEST(SearcherConformance, EverySearcherIsTested) {
   std::set<std::string> tested;

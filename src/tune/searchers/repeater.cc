@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -31,6 +32,16 @@ Metrics average(const std::map<TrialIndex, Metrics>& results) {
   return averages;
 }
 
+// Returns true if two points are the same but for rounding: that of a value, which is drawn at the coordinate of another
+// one, may have another last digit.
+bool are_alike(const std::optional<Point>& one, const std::optional<Point>& other) {
+  constexpr double kRounding = 1e-9;
+  if (!one || !other) return !one && !other;
+  return std::ranges::equal(*one, *other, [](double a, double b) {
+    return std::isnan(a) == std::isnan(b) && !(std::abs(a - b) > kRounding);
+  });
+}
+
 class RepeatingSearcher final : public Searcher {
  public:
   RepeatingSearcher(std::unique_ptr<Searcher> inner, std::int64_t repeat, const Space& space)
@@ -49,7 +60,7 @@ class RepeatingSearcher final : public Searcher {
     if (group == groups_.size()) {
       groups_.push_back({.point = point});
       inner_->on_trial_add(group, config);
-    } else if (point != groups_.at(group).point) {
+    } else if (!are_alike(point, groups_.at(group).point)) {
       groups_[group].point.reset();
     } else if (groups_.at(group).ended.erase(trial) > 0) {  // it runs again
       inner_->on_trial_add(group, config);
