@@ -38,6 +38,8 @@ const std::vector<Subject>& subjects() {
       {"ConcurrencyLimiter", ConcurrencyLimiter{.searcher = RandomSearch{}, .max_concurrent = 3}},
       {"Batches", ConcurrencyLimiter{.searcher = RandomSearch{}, .max_concurrent = 3, .batch = true}},
       {"Repeater", Repeater{.searcher = RandomSearch{}, .repeat = 3}},
+      {"RepeaterOfNSGA2", Repeater{.searcher = NSGA2{.population_size = 4}, .repeat = 2}},
+      {"RepeaterOfCMAES", Repeater{.searcher = CMAES{.popsize = 5}, .repeat = 2}},
       {"WarmStart",
        WarmStart{.searcher = RandomSearch{}, .trials = {{{{"x", 0.5}, {"n", 3}, {"act", "relu"}, {"opt", "sgd"}}}}}}};
   return all;

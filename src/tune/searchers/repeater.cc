@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <utility>
@@ -32,8 +33,8 @@ Metrics average(const std::map<TrialIndex, Metrics>& results) {
   return averages;
 }
 
-// Returns true if two points are the same but for rounding: that of a value, which is drawn at the coordinate of another
-// one, may have another last digit.
+// Returns true if two points are the same but for rounding: the point of a value at another one's coordinates may have
+// other last digits.
 bool are_alike(const std::optional<Point>& one, const std::optional<Point>& other) {
   constexpr double kRounding = 1e-9;
   if (!one || !other) return !one && !other;
@@ -44,8 +45,10 @@ bool are_alike(const std::optional<Point>& one, const std::optional<Point>& othe
 
 class RepeatingSearcher final : public Searcher {
  public:
-  RepeatingSearcher(std::unique_ptr<Searcher> inner, std::int64_t repeat, const Space& space)
-      : inner_(std::move(inner)), repeat_(static_cast<TrialIndex>(repeat)), parameters_(space) {}
+  using Make = std::function<std::unique_ptr<Searcher>()>;
+
+  RepeatingSearcher(Make make, std::int64_t repeat, const Space& space)
+      : make_(std::move(make)), inner_(make_()), repeat_(static_cast<TrialIndex>(repeat)), parameters_(space) {}
 
   std::optional<Config> suggest(TrialIndex trial) const override {
     const TrialIndex group = trial / repeat_;
@@ -55,26 +58,25 @@ class RepeatingSearcher final : public Searcher {
   bool is_finished() const override { return inner_->is_finished(); }
   void cancel() const override { inner_->cancel(); }
   void on_trial_add(TrialIndex trial, const Config& config) override {
-    const TrialIndex group = trial / repeat_;
+    const TrialIndex index = trial / repeat_;
     const std::optional<Point> point = parameters_.point_of(config);
-    if (group == groups_.size()) {
-      groups_.push_back({.point = point});
-      inner_->on_trial_add(group, config);
-    } else if (!are_alike(point, groups_.at(group).point)) {
-      groups_[group].point.reset();
-    } else if (groups_.at(group).ended.erase(trial) > 0) {  // it runs again
-      inner_->on_trial_add(group, config);
-      groups_[group].results.erase(trial);
+    if (index == groups_.size()) {
+      groups_.push_back({.config = config, .point = point});
+      inner_->on_trial_add(index, config);
+      return;
     }
+    Group& group = groups_.at(index);
+    const bool had_ended = group.ended.size() == repeat_;
+    if (!are_alike(point, group.point)) group.point.reset();
+    if (group.ended.erase(trial) == 0 || !had_ended) return;  // otherwise it runs again
+    group.point && !group.results.empty() ? tell_anew() : inner_->on_trial_add(index, group.config);
   }
   void on_trial_end(TrialIndex trial, TrialStatus status, const Metrics& last_result) override {
     const TrialIndex index = trial / repeat_;
     Group& group = groups_.at(index);
     group.ended[trial] = status;
     if (status != TrialStatus::error && !last_result.empty()) group.results[trial] = last_result;
-    if (group.ended.size() < repeat_) return;
-    group.point ? inner_->on_trial_end(index, status_of(group), average(group.results))
-                : inner_->on_trial_end(index, TrialStatus::error, {});
+    if (group.ended.size() == repeat_) tell_end(index);
   }
   Value save() const override { return inner_->save(); }
   void load(const Value& state) override { inner_->load(state); }
@@ -83,6 +85,7 @@ class RepeatingSearcher final : public Searcher {
  private:
   // The trials of one suggestion.
   struct Group {
+    Config config = {};  // of the first one
     // Empty: its trials are no repetitions. They are of another space or searcher, which the experiment had before.
     std::optional<Point> point = {};
     std::map<TrialIndex, TrialStatus> ended = {};
@@ -98,6 +101,21 @@ class RepeatingSearcher final : public Searcher {
     return TrialStatus::terminated;
   }
 
+  void tell_end(TrialIndex index) {
+    const Group& group = groups_[index];
+    group.point ? inner_->on_trial_end(index, status_of(group), average(group.results))
+                : inner_->on_trial_end(index, TrialStatus::error, {});
+  }
+  // A searcher cannot unlearn the end of a group of which a trial runs again.
+  void tell_anew() {
+    inner_ = make_();
+    for (TrialIndex i = 0; i < groups_.size(); ++i) inner_->on_trial_add(i, groups_[i].config);
+    for (TrialIndex i = 0; i < groups_.size(); ++i) {
+      if (groups_[i].ended.size() == repeat_) tell_end(i);
+    }
+  }
+
+  Make make_;
   std::unique_ptr<Searcher> inner_;
   TrialIndex repeat_;
   Parameters parameters_;
@@ -107,7 +125,8 @@ class RepeatingSearcher final : public Searcher {
 }  // namespace
 
 std::unique_ptr<Searcher> Repeater::make(const SearcherSetting& setting) const {
-  return std::make_unique<RepeatingSearcher>(searcher.make(setting), repeat, setting.space);
+  return std::make_unique<RepeatingSearcher>([inner = searcher, setting] { return inner.make(setting); }, repeat,
+                                             setting.space);
 }
 
 void Repeater::complete(TunerOptions& options, std::vector<std::string>& notes) {
