@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -19,6 +18,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/machine.h"
+#include "base/seconds.h"
 #include "cadre/error.h"
 #include "cadre/stored.h"
 #include "engine/cluster/nodes_by_command.h"
@@ -292,7 +292,7 @@ std::unique_ptr<engine::cluster::ClusterEngine> make_cluster(const ClusterConfig
   engine::cluster::ClusterOptions options{
       .start = {.command = command, .directory = std::filesystem::current_path(), .over_stdio = is_over_stdio},
       .addresses = cluster.addresses,
-      .patience = std::chrono::seconds(static_cast<std::int64_t>(std::ceil(cluster.patience.count()))),
+      .patience = std::chrono::ceil<std::chrono::seconds>(base::to_nanoseconds(cluster.patience)),
       .directory = directory,
       .owner = {.host = base::host_name(),
                 .provider = made.name,

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/retry_delay.h"
+#include "base/seconds.h"
 #include "cadre/error.h"
 
 namespace cadre::engine::cluster {
@@ -277,7 +278,7 @@ void SlurmJobs::tell_limit(Request& request, const slurm::Job& job) {
   Limit& limit = request.limits.try_emplace(job.ordinal.value_or(-1), Limit{.seen = now}).first->second;
   const std::optional<double> left = slurm::seconds_left({.start = job.start, .end = job.end}, now, limit.seen);
   std::optional<TimePoint> at;
-  if (left) at = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*left));
+  if (left) at = Clock::now() + base::to_nanoseconds(std::chrono::duration<double>(*left));
   const bool is_told =
       at && limit.told ? std::chrono::abs(*at - *limit.told) < same_limit : at.has_value() == limit.told.has_value();
   if (is_told) return;

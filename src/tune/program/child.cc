@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/seconds.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
 
@@ -113,7 +114,7 @@ std::optional<int> Child::status() {
 
 bool Child::wait(std::chrono::duration<double> time) {
   ::pollfd end{.fd = end_.get(), .events = POLLIN, .revents = 0};
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(time);
+  const auto deadline = std::chrono::steady_clock::now() + base::to_nanoseconds(time);
   while (!status()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) return false;
