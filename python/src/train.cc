@@ -168,6 +168,14 @@ nb::dict fit(PythonTrainer& python, bool takes_signals) {
   return to_dict(result);
 }
 
+// Holds an object that any thread may drop.
+std::shared_ptr<const nb::object> held(const nb::object& object) {
+  return {new nb::object(object), [](const nb::object* dropped) {
+            const nb::gil_scoped_acquire gil;
+            delete dropped;
+          }};
+}
+
 void report(nb::handle metrics, const std::optional<std::string>& checkpoint, const nb::object& write,
             const std::string& mode, std::optional<bool> delete_local, const std::string& directory_name,
             const nb::object& upload, nb::handle validation, std::optional<double> validation_timeout,
@@ -178,9 +186,10 @@ void report(nb::handle metrics, const std::optional<std::string>& checkpoint, co
                                .checkpoint_dir_name = directory_name,
                                .until_published = until_published};
   if (!upload.is_none()) {
-    options.checkpoint_upload_function = [&upload](const Checkpoint& given, const std::string& name) {
+    // In the mode "async" another thread calls it, also after this function has returned.
+    options.checkpoint_upload_function = [function = held(upload)](const Checkpoint& given, const std::string& name) {
       return with_python([&] {
-        const nb::object stored = upload(text(given.path()), to_python(Value(name)));
+        const nb::object stored = (*function)(text(given.path()), to_python(Value(name)));
         return Checkpoint::from_directory(nb::cast<std::string>(stored));
       });
     };

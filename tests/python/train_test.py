@@ -169,6 +169,27 @@ def test_modes_of_uploads(trainer):
     assert result.return_value == ["sync", "async", "in place", "uploaded by a function", "writer"]
 
 
+def test_an_async_upload_calls_a_function_after_the_report_and_the_training_function_have_returned(trainer):
+    def trains():
+        storage = train.get_context().get_storage()
+
+        def upload(checkpoint, name):
+            target = storage.build_checkpoint_path_from_name(name)
+            time.sleep(0.2)  # so long that the caller has gone on
+            write(target, "uploaded " + (pathlib.Path(checkpoint.path) / "state").read_text())
+            return Checkpoint(target)
+
+        for step in range(2):
+            directory = tempfile.mkdtemp()
+            write(directory, step)
+            train.report({"step": step}, checkpoint=Checkpoint(directory), checkpoint_upload_fn=upload,
+                         checkpoint_upload_mode=CheckpointUploadMode.ASYNC)
+
+    result = trainer(trains, num_workers=1).fit()
+    states = [(pathlib.Path(checkpoint.path) / "state").read_text() for checkpoint, _ in result.best_checkpoints]
+    assert states == ["uploaded 0", "uploaded 1"]
+
+
 def test_three_forms_of_validation(trainer):
     def validate(checkpoint, scale=1, plus=0):
         with checkpoint.as_directory() as directory:
