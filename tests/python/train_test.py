@@ -309,6 +309,25 @@ class Records(train.UserCallback):
         self.errors = worker_exceptions
 
 
+def test_a_callback_that_raises_is_switched_off_and_no_other(trainer, capfd):
+    class Fails(train.UserCallback):
+        def after_report(self, run_context, metrics, checkpoint):
+            raise KeyError("in a callback")
+
+    def trains():
+        for step in range(3):
+            train.report({"step": step})
+        raise ValueError("at the end")
+
+    records = Records()
+    with pytest.raises(train.WorkerGroupError) as caught:
+        trainer(trains, num_workers=1, callbacks=[Fails(), records]).fit()
+    assert [metrics[0]["step"] for _, metrics, _ in records.reports] == [0, 1, 2]
+    assert "at the end" in str(records.errors[0]) and "at the end" in str(caught.value.worker_failures[0])
+    said = capfd.readouterr().err
+    assert said.count("the callback Fails failed in after_report, and is switched off") == 1 and "in a callback" in said
+
+
 def test_a_failure_is_retried_from_the_checkpoint_and_then_an_error_with_its_traceback(trainer, tmp_path):
     def trains(config):
         checkpoint = train.get_checkpoint()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import traceback
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from cadre import _core, _driver, _functions, _notebook, _runs, _table, _values
@@ -63,22 +64,35 @@ class RunContext:
 
 
 class _Callbacks:
+    """Passes what the core says on to callbacks."""
+
     def __init__(self, callbacks):
         self._callbacks = list(callbacks or [])
+        self._is_off = [False] * len(self._callbacks)
         self.hooks = {name for name in ("after_report", "after_exception")
                       if any(getattr(type(one), name) is not getattr(UserCallback, name) for one in self._callbacks)}
         self.hooks.add("after_exception")
         self.failures = {}
 
     def after_report(self, run, metrics, checkpoint):
-        for callback in self._callbacks:
-            callback.after_report(RunContext(run), metrics, None if checkpoint is None else Checkpoint(checkpoint))
+        self._call("after_report", RunContext(run), metrics, None if checkpoint is None else Checkpoint(checkpoint))
 
     def after_exception(self, run, failures):
         self.failures = failures
         errors = {rank: _core.CadreError(text) for rank, text in failures.items()}
-        for callback in self._callbacks:
-            callback.after_exception(RunContext(run), errors)
+        self._call("after_exception", RunContext(run), errors)
+
+    def _call(self, hook, *arguments):
+        """Calls a method of all callbacks. Switches off one that raises, and no other."""
+        for index, callback in enumerate(self._callbacks):
+            if self._is_off[index]:
+                continue
+            try:
+                getattr(callback, hook)(*arguments)
+            except Exception:
+                self._is_off[index] = True
+                print(f"cadre: the callback {type(callback).__name__} failed in {hook}, and is switched off: "
+                      f"{traceback.format_exc()}", file=sys.stderr)
 
 
 class Result:
