@@ -14,8 +14,10 @@ from typing import Any, Mapping
 
 from cadre import _core, _pickle
 
-# Executed as the fork server. The path comes first: the program may have changed it.
-_GIVEN = "import json, sys; given = json.loads(''.join(sys.argv[1:])); sys.path[:] = given['path']; "
+# Executed as the fork server. The path comes first: the program may have changed it, and a json.py in the working directory
+# is not the one that is meant.
+_GIVEN = ("import sys; sys.path[:] = filter(None, sys.path); import json; given = json.loads(''.join(sys.argv[1:])); "
+          "sys.path[:] = given['path']; ")
 _SERVER = _GIVEN + "from cadre._server import serve; serve(given)"
 _AGENT = _GIVEN + "from cadre._driver import serve_node; serve_node(given)"
 _OF_KERNELS = {"IPython", "debugpy", "ipykernel", "ipykernel_launcher", "jedi", "jupyter_client", "jupyter_core", "parso",

@@ -226,6 +226,16 @@ tune.Tuner(lambda config: {"loaded": "pandas" in __import__("sys").modules}, run
     assert "starts a thread" not in done.stderr
 
 
+def test_a_module_of_the_working_directory_is_not_taken_for_one_of_pythons(programs, tmp_path):
+    (tmp_path / "json.py").write_text("raise RuntimeError('not this one')")
+    (tmp_path / "program").mkdir()
+    programs.run("""
+from cadre import tune
+results = tune.Tuner(lambda config: tune.report({"x": 1}), run_config=tune.RunConfig(storage_path="results", verbose=0)).fit()
+assert results.num_errors == 0 and len(results) == 1
+""", name="program/program.py")
+
+
 def test_a_program_of_very_many_modules_starts(programs):
     done = programs.run("""
 import cadre
