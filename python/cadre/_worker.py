@@ -2,6 +2,7 @@
 
 import atexit
 import inspect
+import numbers
 import os
 import random
 import signal
@@ -56,18 +57,26 @@ def run(value, arguments):
 
 
 def run_trainable(value, config, parameters):
-    """Runs a training function of a trial. What it returns is its last report, if it is a dictionary or a number."""
+    """Runs a training function of a trial. What it returns is its last report, if it is a dictionary or a number;
+    what it yields are its reports."""
     function = _functions.load(value)
     parameters = {name: _driver.get(reference) for name, reference in parameters.items()}
     seed_generators()  # now that what the function needs is imported
     returned = function(config, **parameters)
-    if isinstance(returned, dict):
+    if inspect.isgenerator(returned):
+        for yielded in returned:
+            if yielded is None:
+                continue
+            _core.report({"_metric": yielded} if _is_number(yielded) else yielded)
+    elif isinstance(returned, dict):
         _core.report(returned)
-    elif isinstance(returned, (int, float)) and not isinstance(returned, bool):
+    elif _is_number(returned):
         _core.report({"_metric": returned})
-    elif inspect.isgenerator(returned):
-        for metrics in returned:
-            _core.report(metrics)
+
+
+def _is_number(value):
+    """Returns true for a number of Python or numpy."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def make_class(value):

@@ -50,6 +50,19 @@ def test_what_a_function_returns_is_its_last_report(fit):
 
     assert list(fit(generates, name="generator")[0].metrics_dataframe["step"]) == [1, 2]
 
+    def generates_numbers(config):
+        yield 0.25
+        yield None
+        yield 0.125
+
+    assert list(fit(generates_numbers, name="numbers")[0].metrics_dataframe["_metric"]) == [0.25, 0.125]
+
+
+def test_a_number_of_numpy_that_a_function_returns_is_reported(fit):
+    numpy = pytest.importorskip("numpy")
+    assert fit(lambda config: numpy.float32(0.5), name="float")[0].metrics["_metric"] == 0.5
+    assert fit(lambda config: numpy.int64(3), name="integer")[0].metrics["_metric"] == 3
+
 
 def test_an_exception_is_an_error_with_its_whole_traceback(fit):
     def deep(n):
