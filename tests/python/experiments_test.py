@@ -158,6 +158,15 @@ def test_callbacks_see_one_object_for_each_trial_and_change_results(fit):
     assert results[0].metrics["added"] in (1, 2)
 
 
+def test_a_callback_changes_a_result_within_a_result(fit):
+    class Adds(tune.Callback):
+        def on_trial_result(self, iteration, trials, trial, result, **info):
+            result["eval"]["double"] = 2 * result["eval"]["loss"]
+
+    results = fit(lambda config: tune.report({"eval": {"loss": 3, "bad": math.nan}}), callbacks=[Adds()])
+    assert results[0].metrics["eval"]["double"] == 6
+
+
 def test_results_as_data_frames_and_the_best(fit):
     def trains(config):
         for step in range(3):

@@ -1,5 +1,6 @@
 """The callbacks of an experiment, as the core calls them."""
 
+import copy
 import os
 import sys
 import traceback
@@ -77,7 +78,7 @@ class CallbackList:
 
     def on_trial_result(self, iteration, state, result):
         trial = self._updated(state)
-        before = dict(result)
+        before = copy.deepcopy(result)  # a callback may change nested dictionaries, too
         self._call("on_trial_result", iteration=iteration, trials=self._all(), trial=trial, result=result)
         trial.last_result = result
         return None if result == before else result
