@@ -273,6 +273,34 @@ def test_a_scheduler_pauses_and_chooses(fit):
     assert order == [(trial, step) for step in range(1, 5) for trial in ("00000", "00001")]
 
 
+class KeepsOne(FIFOScheduler):
+    """Pauses trials after their first result. The third one to have one goes on, and the others end."""
+
+    def __init__(self):
+        self.paused = []
+        self.removed = []
+
+    def on_trial_result(self, tune_controller, trial, result):
+        if result["training_iteration"] > 1:
+            return TrialScheduler.CONTINUE
+        if len(self.paused) < 2:
+            self.paused.append(trial)
+            return TrialScheduler.PAUSE
+        for one in self.paused:
+            tune_controller.stop_trial(one)
+        return TrialScheduler.CONTINUE
+
+    def on_trial_remove(self, tune_controller, trial):
+        self.removed.append(trial.trial_id)
+
+
+def test_a_scheduler_ends_trials_that_it_has_paused_before(fit):
+    scheduler = KeepsOne()
+    results = fit(counted, param_space={"x": tune.grid_search([0, 1, 2])}, scheduler=scheduler, max_concurrent_trials=1)
+    assert [result.metrics["step"] for result in results] == [1, 1, 4]
+    assert scheduler.removed == ["00000", "00001"]
+
+
 def test_mistakes_of_a_scheduler_are_named(fit):
     class Wrong(FIFOScheduler):
         def on_trial_result(self, tune_controller, trial, result):

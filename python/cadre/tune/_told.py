@@ -201,6 +201,8 @@ class _Controller:
 
     def stop_trial(self, trial):
         """Ends a trial that is pending or paused, when the call returns."""
+        if not trial.is_finished() and self._view is not None:
+            trial.update(self._view.trial(trial.index))  # it may have paused since the scheduler heard of it
         if trial.status not in ("PENDING", "PAUSED"):
             raise ValueError(f"stop_trial: trial {trial.trial_id} is {trial.status}; only one that waits can be stopped so")
         self.stopped.append(trial.index)
