@@ -10,8 +10,9 @@ import pytest
 
 import cadre
 from cadre import tune
+from cadre.tune.config import stored_options
 from cadre.tune.schedulers import FIFOScheduler, TrialScheduler
-from cadre.tune.search import ConcurrencyLimiter, Searcher
+from cadre.tune.search import BasicVariantGenerator, ConcurrencyLimiter, Searcher
 
 
 def parabola(config):
@@ -80,6 +81,12 @@ def test_a_limit_of_trials_holds_for_it(fit):
     searcher = Counting()
     assert len(fit(parabola, search_alg=ConcurrencyLimiter(searcher, max_concurrent=1), num_samples=4)) == 4
     assert searcher.most == 1
+
+
+def test_a_limit_of_trials_holds_beside_options_of_the_random_search():
+    for searcher, limit in ((BasicVariantGenerator(), 3), (BasicVariantGenerator(max_concurrent=2), 2)):
+        options = stored_options({}, tune.TuneConfig(search_alg=searcher, max_concurrent_trials=3), tune.RunConfig())
+        assert options["tune_config"]["max_concurrent_trials"] == limit
 
 
 def test_mistakes_of_a_searcher_are_named(fit):

@@ -39,8 +39,9 @@ class BasicVariantGenerator(SearchAlgorithm):
 
     def __init__(self, points_to_evaluate=None, max_concurrent=0, constant_grid_search=False, random_state=None):
         super().__init__()
-        self._tune_config = {"points_to_evaluate": points_to_evaluate or [], "max_concurrent_trials": max_concurrent,
-                             "constant_grid_search": constant_grid_search}
+        self._tune_config = {"points_to_evaluate": points_to_evaluate or [], "constant_grid_search": constant_grid_search}
+        if max_concurrent:
+            self._tune_config["max_concurrent_trials"] = max_concurrent
         if random_state is not None:
             self._tune_config["seed"] = random_state
 
