@@ -84,6 +84,16 @@ def test_mutations_may_be_lists_functions_and_nested(fit):
     assert explored and all(config["rate"] == 0.5 for config in explored)
 
 
+def test_a_nested_mutation_may_be_of_a_parameter_called_type(fit):
+    scheduler = PopulationBasedTraining(
+        time_attr="training_iteration", perturbation_interval=5, synch=True, resample_probability=1.0,
+        hyperparam_mutations={"optimizer": {"type": ["sgd", "adam"]}})
+    results = fit(trains_from_checkpoints, num_samples=4, scheduler=scheduler, metric="score", mode="max",
+                  param_space={"rate": tune.uniform(0, 1), "optimizer": {"type": "none"}})
+    assert results.num_errors == 0
+    assert {"sgd", "adam"} & {result.config["optimizer"]["type"] for result in results}
+
+
 def test_asha_ends_bad_trials_early(fit):
     def trains(config):
         for step in range(1, 28):

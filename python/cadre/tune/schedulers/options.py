@@ -8,7 +8,7 @@ from typing import Any, Callable, Sequence
 
 from cadre import _functions, _values
 from cadre.tune.schedulers.trial_scheduler import FIFOScheduler, TrialScheduler
-from cadre.tune.search_space import Domain
+from cadre.tune.search_space import Domain, uniform
 
 
 class _SchedulerOfCadre(TrialScheduler):
@@ -116,8 +116,8 @@ class PB2(_SchedulerOfCadre):
                  quantile_fraction: float = 0.25, log_config: bool = True, require_attrs: bool = True,
                  synch: bool = False,
                  custom_explore_fn: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> None:
-        bounds = {key: {"type": "uniform", "lower": value[0], "upper": value[1]} if isinstance(value, (list, tuple))
-                  else value for key, value in (hyperparam_bounds or {}).items()}
+        bounds = {key: uniform(value[0], value[1]) if isinstance(value, (list, tuple)) else value
+                  for key, value in (hyperparam_bounds or {}).items()}
         super().__init__(time_attr=time_attr, metric=metric, mode=mode, perturbation_interval=perturbation_interval,
                          hyperparam_bounds=_mutations(bounds), quantile_fraction=quantile_fraction,
                          log_config=log_config, require_attrs=require_attrs, synch=synch,
@@ -149,7 +149,7 @@ def _mutation(value):
     if isinstance(value, (list, tuple)):
         return {"type": "values", "values": _values.encode(list(value))}
     if isinstance(value, dict):
-        return value if "type" in value else {"type": "mutations", "entries": _mutations(value)}
+        return {"type": "mutations", "entries": _mutations(value)}
     if callable(value):
         function = _functions.to_host_function(_WithoutConfig(value))
         return {"type": "sample_from", "function": _functions.name_of(value), "host_function": function}
