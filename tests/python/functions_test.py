@@ -230,6 +230,58 @@ def test_a_class_trains_step_by_step_and_its_dictionaries_are_checkpoints(fit):
     assert restored.count == 120
 
 
+def test_a_dictionary_of_a_class_may_have_objects_of_the_programs_own_classes(fit):
+    class State:
+        steps = 0
+
+    class Steps(tune.Trainable):
+        def setup(self, config):
+            self.state = State()
+
+        def step(self):
+            self.state.steps += 1
+            return {"steps": self.state.steps}
+
+        def save_checkpoint(self, checkpoint_dir):
+            return {"state": self.state}
+
+        def load_checkpoint(self, checkpoint):
+            self.state = checkpoint["state"]
+
+    result = fit(Steps, stop={"steps": 3}, checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=1))[0]
+    assert result.error is None
+    restored = Steps()
+    restored.restore(result.checkpoint)
+    assert isinstance(restored.state, State) and restored.state.steps == 3
+
+
+def test_a_class_asks_for_its_resources(fit):
+    class Asks(tune.Trainable):
+        @classmethod
+        def default_resource_request(cls, config):
+            return tune.PlacementGroupFactory([{"CPU": config["cpus"]}]) if config["cpus"] else None
+
+        def step(self):
+            return {"cpus": self.trial_resources["CPU"], "done": True}
+
+    results = fit(Asks, param_space={"cpus": tune.grid_search([0, 1, 2])})
+    assert [result.metrics["cpus"] for result in results] == [1, 1, 2]
+    given = fit(tune.with_resources(Asks, {"cpu": 1}), name="given", param_space={"cpus": 2})
+    assert given[0].metrics["cpus"] == 1
+
+
+def test_a_class_without_a_tuner_is_cleaned_up_by_stop():
+    class Cleans(tune.Trainable):
+        is_clean = False
+
+        def cleanup(self):
+            self.is_clean = True
+
+    trainable = Cleans()
+    trainable.stop()
+    assert trainable.is_clean
+
+
 def test_checkpoints_are_listed_with_the_oldest_or_the_worst_first(fit):
     for name, options, counts in (("all", {}, [2, 4, 6]), ("by_score", {"checkpoint_score_attribute": "distance"}, [4, 6, 2])):
         class Distances(Counts):

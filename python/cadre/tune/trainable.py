@@ -6,7 +6,7 @@ import os
 import pickle
 from typing import Any, Iterable
 
-from cadre import _core, _driver, _functions, _values
+from cadre import _core, _driver, _functions, _pickle, _values
 from cadre.tune.session import get_context
 
 _DICT_FILE = "_dict_checkpoint.pkl"  # the name that it has with Ray
@@ -46,7 +46,9 @@ class Trainable:
     def cleanup(self) -> None:
         """Releases what the end of the process does not."""
 
-    stop = cleanup
+    def stop(self) -> None:
+        """Ends a trainable that is used without a Tuner: calls cleanup()."""
+        self.cleanup()
 
     @property
     def training_iteration(self) -> int:
@@ -125,7 +127,7 @@ class Trainable:
         returned = self.save_checkpoint(directory)
         if isinstance(returned, dict):
             with open(os.path.join(directory, _DICT_FILE), "wb") as file:
-                pickle.dump(returned, file)
+                file.write(_pickle.dumps(returned))  # it may have objects of the program's own classes
         elif not os.listdir(directory):  # a state that needs no file; a checkpoint has at least one
             with open(os.path.join(directory, _EMPTY_FILE), "wb"):
                 pass
@@ -170,7 +172,8 @@ def with_parameters(trainable: Any, **parameters) -> Any:
 
 def with_resources(trainable: Any, resources: Any) -> Any:
     """Returns the trainable with the resources of each trial: {"cpu": 2, "gpu": 0.5}, a PlacementGroupFactory, or a
-    function of the config that returns one of these. Default without a call: one CPU."""
+    function of the config that returns one of these. Default without a call, or where the function returns None: what the
+    class method default_resource_request(config) of a class returns, or one CPU."""
     adapted = _adapted(trainable)
     return _Adapted(adapted.function, adapted.parameters, resources)
 
@@ -214,8 +217,11 @@ def stored_trainable(trainable):
     stored = {"name": _functions.name_of(function), "host_function": _functions.to_host_function(function, **others)}
     if adapted.parameters:
         stored["parameters"] = {name: _driver.put(value) for name, value in adapted.parameters.items()}
-    if adapted.resources is not None:
-        stored.update(_stored_resources(adapted.resources))
+    resources = adapted.resources
+    if resources is None and isinstance(function, type):
+        resources = getattr(function, "default_resource_request", None)  # a class method of Ray's, of the config
+    if resources is not None:
+        stored.update(_stored_resources(resources))
     return stored
 
 
@@ -256,4 +262,4 @@ class _Group:
         self.func = func
 
     def __call__(self, config):
-        return _stored_group(self.func(config))
+        return _stored_group(self.func(config) or {"cpu": 1})
