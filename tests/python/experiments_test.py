@@ -190,9 +190,38 @@ def test_results_as_data_frames_and_the_best(fit):
     table = results.get_dataframe()
     assert list(table["config/x"]) == [0, 1, 3] and list(table["loss"]) == [3, 2, 4]
     assert list(results.get_dataframe(filter_metric="loss", filter_mode="min")["loss"]) == [1, 0, 2]
+    assert list(results.get_dataframe(filter_metric="loss")["loss"]) == [3, 2, 4]  # without a mode the last ones
+    with pytest.raises(ValueError, match="mode is 'lowest'; it must be \"min\" or \"max\""):
+        results.get_dataframe(filter_metric="loss", filter_mode="lowest")
     assert "ResultGrid" in repr(results) and "loss" in repr(results[0])
     with pytest.raises(cadre.NotFound):
         results.get_best_result("no_such_metric", "min")
+
+
+def test_nan_is_never_the_best(fit):
+    def trains(config):
+        for score in (math.nan, 0.5, None, 0.75, math.nan):
+            tune.report({"score": score}, checkpoint=lambda folder: pathlib.Path(folder, "score").write_text(str(score)))
+
+    results = fit(trains, metric="score", mode="max")
+    for mode, best in (("min", 0.5), ("max", 0.75)):
+        assert list(results.get_dataframe(filter_metric="score", filter_mode=mode)["score"]) == [best]
+        checkpoint = results[0].get_best_checkpoint("score", mode)
+        assert pathlib.Path(checkpoint.path, "score").read_text() == str(best)
+    assert tune.ExperimentAnalysis(results.experiment_path).best_checkpoint == results[0].get_best_checkpoint("score", "max")
+    with pytest.raises(ValueError, match="mode is 'lowest'"):
+        results[0].get_best_checkpoint("score", "lowest")
+
+
+def test_a_run_of_the_older_form_keeps_the_lowest_scores(tmp_path):
+    def trains(config):
+        for loss in (3, 1, 2, 4):
+            tune.report({"loss": loss}, checkpoint=lambda folder: pathlib.Path(folder, "loss").write_text(str(loss)))
+
+    analysis = tune.run(trains, metric="loss", mode="min", storage_path=str(tmp_path), name="run", verbose=0,
+                        keep_checkpoints_num=2, checkpoint_score_attr="min-loss")
+    kept = {metrics["loss"] for _, metrics in analysis.trials[0].best_checkpoints}
+    assert {1, 2} <= kept and 3 not in kept
 
 
 def test_a_column_has_the_values_of_a_metric_or_a_parameter_over_the_results(fit):

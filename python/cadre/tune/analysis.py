@@ -27,9 +27,11 @@ def run(run_or_experiment: Any, *, name=None, metric=None, mode=None, stop=None,
     """Runs an experiment and returns its ExperimentAnalysis. The arguments are those of Tuner, TuneConfig and RunConfig;
     with raise_on_failed_trial a trial that failed is a CadreError at the end."""
     trainable = run_or_experiment if resources_per_trial is None else with_resources(run_or_experiment, resources_per_trial)
+    score = checkpoint_score_attr or ""  # "min-loss": the lowest losses are kept
     checkpoint_config = checkpoint_config or CheckpointConfig(
         num_to_keep=keep_checkpoints_num, checkpoint_frequency=checkpoint_freq, checkpoint_at_end=checkpoint_at_end,
-        checkpoint_score_attribute=checkpoint_score_attr)
+        checkpoint_score_attribute=score.removeprefix("min-") or None,
+        checkpoint_score_order="min" if score.startswith("min-") else "max")
     grid = Tuner(
         trainable, param_space=config,
         tune_config=TuneConfig(metric=metric, mode=mode, num_samples=num_samples, search_alg=search_alg,
@@ -115,7 +117,10 @@ class ExperimentAnalysis:
 
     def get_best_checkpoint(self, trial: Result, metric: str | None = None,
                             mode: str | None = None) -> Checkpoint | None:
-        return trial.get_best_checkpoint(metric or self.default_metric, mode or self.default_mode)
+        """Returns the kept checkpoint of a trial with the best value of a metric; default: as for get_best_trial()."""
+        of_experiment = self._grid._results
+        return trial.get_best_checkpoint(metric or self.default_metric or of_experiment.metric or None,
+                                         mode or self.default_mode or of_experiment.mode)
 
     def get_last_checkpoint(self, trial: Result | None = None, metric: str | None = None,
                             mode: str | None = None) -> Checkpoint | None:

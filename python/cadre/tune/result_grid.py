@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING, Any, Iterator
 
@@ -164,12 +165,15 @@ class ResultGrid:
 
     def get_dataframe(self, filter_metric: str | None = None, filter_mode: str | None = None) -> pandas.DataFrame:
         """Returns a pandas DataFrame with a row for each trial: its last result, or that with the best value of a
-        metric, and its config as columns such as "config/lr"."""
+        metric, and its config as columns such as "config/lr". filter_mode: "min" or "max"; ValueError for another
+        one; without it the metric has no meaning."""
+        if filter_mode is not None:
+            _check_mode(filter_mode)
         rows = []
         for index, result in enumerate(self._trials):
             row = {key: value for key, value in result.metrics.items() if key != "config"}
-            if filter_metric is not None:
-                history = [one for one in self._results.history(index) if filter_metric in _table.flat(one)]
+            if filter_metric is not None and filter_mode is not None:
+                history = [one for one in self._results.history(index) if _is_comparable(_table.flat(one).get(filter_metric))]
                 if history:
                     row = (min if filter_mode == "min" else max)(history, key=lambda one: _table.flat(one)[filter_metric])
             rows.append({"trial_id": result.trial_id, **_table.flat(row),
@@ -190,7 +194,19 @@ class ResultGrid:
 
 
 def best_checkpoint(checkpoints, metric, mode):
-    """Returns the checkpoint with the best value of a metric, of pairs of checkpoints and metrics; None if none has it."""
+    """Returns the checkpoint with the best value of a metric, of pairs of checkpoints and metrics; None if none has it. NaN
+    is no value. Raises ValueError for another mode than "min" and "max"."""
+    _check_mode(mode)
     values = [(_table.flat(metrics).get(metric), checkpoint) for checkpoint, metrics in checkpoints]
-    found = [pair for pair in values if isinstance(pair[0], (int, float))]
+    found = [pair for pair in values if _is_comparable(pair[0])]
     return (min if mode == "min" else max)(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _check_mode(mode):
+    if mode not in ("min", "max"):
+        raise ValueError(f"mode is {mode!r}; it must be \"min\" or \"max\"")
+
+
+def _is_comparable(value):
+    """Returns true for a number that has a place in an order."""
+    return isinstance(value, (int, float)) and not math.isnan(value)
