@@ -127,6 +127,10 @@ def test_order_and_parts(rows, table):
     assert [part.count() for part in rows.split(3)] == [667, 667, 666]
     assert [part.count() for part in rows.split(3, equal=True)] == [666] * 3
     assert [ids(part) for part in data.range(5).split_at_indices([1, 3])] == [[0], [1, 2], [3, 4]]
+    assert [part.count() for part in data.range(10).split_proportionately([0.2, 0.5])] == [2, 5, 3]
+    assert [part.count() for part in data.range(10).split_proportionately([0.2, 0.7, 0.01])] == [1, 7, 1, 1]
+    with pytest.raises(ValueError, match="2 rows are too few"):
+        data.range(2).split_proportionately([0.1, 0.1])
     learn, test = data.range(10).train_test_split(0.2)
     assert (ids(learn), ids(test)) == (list(range(8)), [8, 9])
     assert ids(data.range(2).union(data.range(3), data.range(1))) == [0, 1, 0, 1, 2, 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import numbers
 import os
 import random
@@ -259,11 +260,19 @@ class Dataset:
         return self._parts([0, *indices, None])
 
     def split_proportionately(self, proportions: Sequence[float]) -> list[Dataset]:
-        """Returns parts with these shares of the rows, and one with the rest."""
+        """Returns parts with these shares of the rows, and one with the rest. Each has a row at least; ValueError if there are
+        too few rows for that."""
         if not proportions or sum(proportions) >= 1 or min(proportions) <= 0:
             raise ValueError(f"split_proportionately: {proportions} are no shares above 0 whose sum is below 1")
         count = self.count()
-        return self.split_at_indices([int(count * sum(proportions[:part + 1])) for part in range(len(proportions))])
+        ends = [int(count * share) for share in itertools.accumulate(proportions)]
+        taken = 0  # rows that later parts have got of earlier ones
+        for part in reversed(range(len(ends) - 1)):
+            taken += ends[part] - taken == ends[part + 1]
+            ends[part] -= taken
+        if ends[0] < 1:
+            raise ValueError(f"split_proportionately: {count} rows are too few for parts of {proportions}")
+        return self.split_at_indices(ends)
 
     def train_test_split(self, test_size: int | float, *, shuffle: bool = False, seed: int | None = None,
                          stratify: str | None = None) -> tuple[Dataset, Dataset]:
