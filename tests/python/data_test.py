@@ -214,6 +214,23 @@ def test_numbers_and_tensors_of_batches_are_not_copied():
     assert at == 1000
 
 
+def test_tensors_that_lie_in_memory_in_another_order_have_their_own():
+    images = np.arange(2 * 3 * 4).reshape(2, 3, 4).transpose(0, 2, 1)
+    rows = data.from_arrow(pa.table({"image": pa.FixedShapeTensorArray.from_numpy_ndarray(images)}))
+    assert np.array_equal(rows.take_batch()["image"], images)
+    assert np.array_equal(next(iter(rows.iter_torch_batches()))["image"].numpy(), images)
+    assert np.array_equal(rows.take_all()[1]["image"], images[1])
+    assert np.array_equal(rows.map_batches(lambda batch: batch).take_batch()["image"], images)
+
+
+def test_times_in_nanoseconds_stay_times():
+    moment = np.datetime64("2026-01-02T03:04:05.000000006", "ns")
+    rows = data.from_items([{"at": moment, "for": np.timedelta64(7, "ns"), "day": np.datetime64("2026-01-02", "D")},
+                            {"at": None, "for": None, "day": None}])
+    assert [str(kind) for kind in rows.schema().types] == ["timestamp[ns]", "duration[ns]", "date32[day]"]
+    assert rows.take_batch(1)["at"][0] == moment
+
+
 def test_a_tensor_outlives_its_batch_and_the_dataset():
     pytest.importorskip("torch")
     rows = data.from_numpy(np.arange(100_000))

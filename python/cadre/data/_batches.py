@@ -37,7 +37,8 @@ def to_numpy(column, field=None):
         return _variable_tensors(column)
     values, row_shape = _flattened(column)
     if values is not None:
-        return values.to_numpy(zero_copy_only=_is_number(values.type)).reshape(len(column), *row_shape)
+        array = values.to_numpy(zero_copy_only=_is_number(values.type)).reshape(len(column), *row_shape)
+        return array.transpose(_order_of_dimensions(column.type, row_shape))
     if _is_number(column.type) and column.null_count == 0:
         return column.to_numpy(zero_copy_only=True)
     if pyarrow.types.is_dictionary(column.type):
@@ -83,7 +84,15 @@ def to_tensor(column, name):
         raise TypeError(f'column "{name}" is of {column.type}, which is no tensor: select_columns() of the others, or '
                         "convert it in a function or in collate_fn")
     tensor = torch.from_dlpack(values)
-    return tensor.reshape(len(column), *row_shape) if row_shape else tensor
+    if not row_shape:
+        return tensor
+    return tensor.reshape(len(column), *row_shape).permute(_order_of_dimensions(column.type, row_shape))
+
+
+def _order_of_dimensions(kind, row_shape):
+    """Returns the order of the rows' and of a row's dimensions: tensors of Arrow may lie in memory in another one."""
+    permutation = getattr(kind, "permutation", None) or range(len(row_shape))
+    return [0, *(1 + dimension for dimension in permutation)]
 
 
 def _is_number(kind):
@@ -231,12 +240,18 @@ def _tensors(values):
     return pyarrow.FixedShapeTensorArray.from_numpy_ndarray(values)
 
 
+def _plain(value):
+    """Returns a scalar of numpy as one of Python's, but a time that Python does not have, in nanoseconds, as it is."""
+    plain = value.item()
+    return value if value.dtype.kind in "mM" and isinstance(plain, int) else plain
+
+
 def _stacked(values, name, where):
     """Returns arrays, one for each row, as one array, and other values as they are."""
     values = [value.detach().cpu().numpy() if hasattr(value, "detach") else value for value in values]
     arrays = [value for value in values if isinstance(value, numpy.ndarray) and value.ndim > 0]
     if not arrays:
-        return [value.item() if isinstance(value, numpy.generic) else value for value in values]
+        return [_plain(value) if isinstance(value, numpy.generic) else value for value in values]
     shapes = {value.shape for value in arrays}
     if len(arrays) == len(values) and len(shapes) == 1:
         return numpy.stack(values)
