@@ -410,6 +410,18 @@ def test_trials_are_runs_of_wandb(fit):
     assert len(ids) == 2
 
 
+def test_a_metric_with_the_name_of_a_parameter_is_logged_beside_the_config(fit):
+    def trains(config):
+        tune.report({"lr": config["lr"] / 2, "secret": 1})
+
+    callback = WandbLoggerCallback(project="tuned", log_config=True, excludes=["secret"])
+    result = fit(trains, param_space={"lr": 1.0, "secret": 5}, callbacks=[callback])[0]
+    records = wandb_records(result.path)
+    assert logged(records, "lr") == [0.5] and logged(records, "secret") == []
+    updates = [item.key for record in records if record.WhichOneof("record_type") == "config" for item in record.config.update]
+    assert "lr" in updates and "secret" not in updates
+
+
 def test_training_functions_log_to_wandb(fit, tmp_path):
     def trial(config):
         log = setup_wandb(config, project="mine")

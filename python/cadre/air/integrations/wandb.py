@@ -52,11 +52,10 @@ class WandbLoggerCallback(LoggerCallback):
     def log_trial_start(self, trial):
         if trial.trial_id in self._runs:
             return
-        config = {key: value for key, value in _plain(trial.config).items() if key not in self.excludes}
         group = self.group or os.environ.get(WANDB_GROUP_ENV_VAR) or trial.experiment_dir_name
         run = wandb.init(**{"id": _run_id(trial.path), "name": str(trial), "resume": "allow", "reinit": "create_new",
-                            "allow_val_change": True, "group": group, "project": self.project, "config": config,
-                            "dir": trial.path, **self.kwargs})
+                            "allow_val_change": True, "group": group, "project": self.project,
+                            "config": self._config_of(trial), "dir": trial.path, **self.kwargs})
         run.config.update({"trial_log_path": trial.path}, allow_val_change=True)
         self._runs[trial.trial_id] = run
 
@@ -64,10 +63,10 @@ class WandbLoggerCallback(LoggerCallback):
         self.log_trial_start(trial)
         run = self._runs[trial.trial_id]
         as_config = {key: result[key] for key in self.AUTO_CONFIG_KEYS if key in result}
-        if self.log_config:
-            as_config.update(_plain(trial.config))
-        run.config.update(as_config, allow_val_change=True)
         excluded = {"done", "should_checkpoint", *as_config, *self.excludes}
+        if self.log_config:
+            as_config.update(self._config_of(trial))
+        run.config.update(as_config, allow_val_change=True)
         logged = {key: value for key, value in numbers(result).items() if key.split("/")[0] not in excluded
                   and key not in excluded}
         run.log(logged, step=result["training_iteration"])
@@ -87,6 +86,9 @@ class WandbLoggerCallback(LoggerCallback):
         for run in self._runs.values():
             run.finish()
         self._runs.clear()
+
+    def _config_of(self, trial):
+        return {key: value for key, value in _plain(trial.config).items() if key not in self.excludes}
 
 
 def setup_wandb(config=None, api_key=None, api_key_file=None, rank_zero_only=True, **kwargs):
