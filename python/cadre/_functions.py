@@ -55,6 +55,11 @@ def load(value):
     return _loaded[reference.id]
 
 
+def forget(value):
+    """Releases the function of a HostFunction's value, whose pickle stays."""
+    _loaded.pop(value["pickle"].id, None)
+
+
 def call(value, arguments):
     """Calls a function in the driver."""
     returned = _values.encode(load(value)(*_values.decode(arguments)))

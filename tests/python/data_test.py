@@ -1,9 +1,11 @@
 """Datasets: reading, transformations, batches without copies, functions in processes, training runs."""
 
+import gc
 import os
 import pickle
 import signal
 import time
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -313,6 +315,22 @@ def test_a_function_may_get_and_return_any_format(rows, batch_format):
     batch = taken.take_batch(30)
     assert set(batch["kind"]) == {{"numpy": "dict", "pandas": "DataFrame", "pyarrow": "Table"}[batch_format]}
     assert (batch["image"] == rows.take_batch(30)["image"]).all() and batch["city"][8] == "city 1"
+
+
+def test_a_function_is_released_with_its_program():
+    class Large:
+        pass
+
+    def make(large):
+        return lambda batch: {"id": batch["id"], "kind": [type(large).__name__] * len(batch["id"])}
+
+    large = Large()
+    released = weakref.ref(large)
+    rows = data.range(3).map_batches(make(large))
+    del large
+    gc.collect()
+    assert released() is None
+    assert [row["kind"] for row in rows.take_all()] == ["Large"] * 3
 
 
 def test_a_function_may_write_to_a_batch_that_it_asks_for():
