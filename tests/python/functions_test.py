@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import threading
+import time
 
 import pytest
 
@@ -253,6 +254,30 @@ def test_a_dictionary_of_a_class_may_have_objects_of_the_programs_own_classes(fi
     restored = Steps()
     restored.restore(result.checkpoint)
     assert isinstance(restored.state, State) and restored.state.steps == 3
+
+
+def test_threads_of_a_class_run_between_its_steps(fit, tmp_path):
+    class WritesLater(tune.Trainable):
+        def step(self):
+            def write():
+                time.sleep(0.05)  # step() has returned then
+                (tmp_path / "written").touch()
+
+            threading.Thread(target=write).start()
+            return {"x": 1}
+
+    class Waits(tune.Callback):
+        is_written = False
+
+        def on_trial_result(self, iteration, trials, trial, result, **info):
+            end = time.monotonic() + 10
+            while not self.is_written and time.monotonic() < end:
+                self.is_written = (tmp_path / "written").exists()
+                time.sleep(0.01)
+
+    waits = Waits()
+    fit(WritesLater, stop={"training_iteration": 1}, callbacks=[waits])
+    assert waits.is_written
 
 
 def test_a_class_asks_for_its_resources(fit):
