@@ -97,8 +97,9 @@ class PythonHost final : public Host {
     PyOS_AfterFork_Child();
     is_running = true;  // a worker that may start workers of its own does so through the same server
     with_python([] { worker_module().attr("begin")(); });
-    // From here on the main thread has the interpreter only while it runs Python: it would wait forever for an upload in
-    // another thread that calls a function, and threads of the program would stand still between the steps of a class.
+    // From here on the main thread has the interpreter only while it runs Python: it would wait forever for an upload
+    // in another thread that calls a function, and threads of the program would stand still between the steps of a
+    // class.
     static_cast<void>(PyEval_SaveThread());
   }
   void before_end() override {
