@@ -29,7 +29,7 @@ namespace {
 // "<control descriptor>,<table descriptor>,<process id of the controller>", in the environment of the server only.
 constexpr const char* mark_name = "CADRE_FORK_SERVER";
 // Longer than the server's own limit for its end.
-constexpr std::chrono::milliseconds end_patience{15'000};
+constexpr std::chrono::milliseconds server_end_patience{15'000};
 
 std::string child_reason(pid_t process) {
   int status = 0;
@@ -159,8 +159,8 @@ ForkServer::~ForkServer() {
   ::shutdown(control(), SHUT_RDWR);
   const base::FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, server_, 0)));
   pollfd ended{process.get(), POLLIN, 0};
-  const auto deadline = std::chrono::steady_clock::now() + end_patience;
-  std::chrono::milliseconds left = end_patience;
+  const auto deadline = std::chrono::steady_clock::now() + server_end_patience;
+  std::chrono::milliseconds left = server_end_patience;
   while (process && ::poll(&ended, 1, static_cast<int>(left.count())) < 0 && errno == EINTR) {
     left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     left = std::max(left, std::chrono::milliseconds::zero());
