@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 namespace cadre::channel {
 namespace {
@@ -60,12 +61,23 @@ void Link::read(TimePoint now) {
   }
 }
 
+// Passes on all messages that have arrived, also beside one that is none: they are not sent again.
 void Link::receive(std::span<const std::byte> bytes, TimePoint now) {
+  std::vector<LaneMessage> messages;
+  std::optional<std::string> fault;
   try {
-    for (LaneMessage& message : session_.receive(bytes, now)) message_(std::move(message));
+    session_.receive(bytes, now, messages);
   } catch (const ProtocolError& error) {
-    disconnect(error.what());
+    fault = error.what();
   }
+  for (LaneMessage& message : messages) {
+    try {
+      message_(std::move(message));
+    } catch (const ProtocolError& error) {
+      if (!fault) fault = error.what();
+    }
+  }
+  if (fault) disconnect(*fault);
 }
 
 void Link::flush(TimePoint now) {

@@ -18,7 +18,8 @@
 namespace cadre::channel {
 
 // Calls `message` for each message that has arrived, inside the poller's wait() or flush(); it may call any member but
-// connect().
+// connect(). If it throws ProtocolError, the connection ends once the messages that have come with that one were passed
+// on.
 class Link {
  public:
   using Clock = std::chrono::steady_clock;

@@ -50,9 +50,8 @@ std::size_t ResumableSession::kept_pieces() const {
   return count;
 }
 
-std::vector<LaneMessage> ResumableSession::receive(std::span<const std::byte> bytes, TimePoint now) {
-  std::vector<LaneMessage> messages;
-  if (!connection_ || bytes.empty()) return messages;
+void ResumableSession::receive(std::span<const std::byte> bytes, TimePoint now, std::vector<LaneMessage>& messages) {
+  if (!connection_ || bytes.empty()) return;
   connection_->last_heard = now;
   Bytes& input = connection_->input;
   std::span<const std::byte> rest = bytes;
@@ -69,7 +68,6 @@ std::vector<LaneMessage> ResumableSession::receive(std::span<const std::byte> by
     rest = rest.subspan(kLengthBytes + length);
   }
   connection_->input = Bytes(rest.begin(), rest.end());
-  return messages;
 }
 
 void ResumableSession::receive_frame(std::span<const std::byte> frame, TimePoint now,

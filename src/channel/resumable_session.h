@@ -66,9 +66,10 @@ class ResumableSession {
   // Returns true if the other end has greeted in this connection: it is one of this session.
   bool is_greeted() const { return connection_ && connection_->is_greeted; }
 
-  // Handles bytes that have arrived, cut in any way, and returns messages that are complete. Throws ProtocolError if
-  // they are not what the other end of this session sends; the connection is then of no use any more.
-  std::vector<LaneMessage> receive(std::span<const std::byte> bytes, TimePoint now);
+  // Handles bytes that have arrived, cut in any way, and appends messages that are complete. Throws ProtocolError if
+  // they are not what the other end of this session sends; the connection is then of no use any more. What was appended
+  // before is not sent again.
+  void receive(std::span<const std::byte> bytes, TimePoint now, std::vector<LaneMessage>& messages);
 
   // Returns bytes to be written to the connection; empty if there are none at this time. Valid until the next call of a
   // member.

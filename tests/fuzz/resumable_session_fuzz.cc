@@ -44,8 +44,7 @@ Received receive(std::span<const std::byte> stream, NextPiece next_piece) {
     while (!stream.empty()) {
       session.written(session.output(kNow).size());
       const std::size_t piece = std::min(stream.size(), next_piece(stream.size()));
-      for (LaneMessage& message : session.receive(stream.first(piece), kNow))
-        received.messages.push_back(std::move(message));
+      session.receive(stream.first(piece), kNow, received.messages);
       stream = stream.subspan(piece);
     }
   } catch (const channel::ProtocolError&) {
@@ -88,7 +87,9 @@ void check_broken_connections(FuzzedDataProvider& data) {
     way.insert(way.end(), output.begin(), output.begin() + static_cast<std::ptrdiff_t>(written));
     ends[from].written(written);
     delivered = std::min(delivered, way.size());
-    for (LaneMessage& message : ends[1 - from].receive(std::span(way).first(delivered), kNow))
+    std::vector<LaneMessage> messages;
+    ends[1 - from].receive(std::span(way).first(delivered), kNow, messages);
+    for (LaneMessage& message : messages)
       received[1 - from][static_cast<std::size_t>(message.lane)].push_back(std::move(message.content));
     way.erase(way.begin(), way.begin() + static_cast<std::ptrdiff_t>(delivered));
     return written + delivered;

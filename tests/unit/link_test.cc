@@ -77,7 +77,9 @@ class LinkTest : public ::testing::TestWithParam<Streams (*)()> {
     Poller poller;
     std::vector<std::string> heard;
     Link link{poller, 7, [this](LaneMessage&& message) {
-                heard.emplace_back(reinterpret_cast<const char*>(message.content.data()), message.content.size());
+                const std::string text(reinterpret_cast<const char*>(message.content.data()), message.content.size());
+                if (text == "refused") throw ProtocolError("a test refuses it");
+                heard.push_back(text);
               }};
   };
 
@@ -138,6 +140,21 @@ TEST_P(LinkTest, LosesAndDoublesNothingWhenConnectionsBreak) {
   connect();
   ASSERT_TRUE(until([&] { return other.heard.size() >= sent.size(); }));
   EXPECT_EQ(other.heard, sent);
+}
+
+// The messages arrive at once, as the other end did not read meanwhile.
+TEST_P(LinkTest, AMessageThatIsRefusedEndsTheConnectionAndCostsNoOther) {
+  connect();
+  one.link.send(Lane::control, to_bytes("first"));
+  ASSERT_TRUE(until([&] { return !other.heard.empty(); }));
+  for (const char* text : {"refused", "second", "third"}) one.link.send(Lane::control, to_bytes(text));
+  one.link.flush(Link::TimePoint::clock::now());
+  ASSERT_TRUE(until([&] { return !other.link.is_connected(); }));
+  EXPECT_EQ(other.link.broken()->reason, "a test refuses it");
+  connect();
+  one.link.send(Lane::control, to_bytes("fourth"));
+  ASSERT_TRUE(until([&] { return other.heard.back() == "fourth"; }));
+  EXPECT_THAT(other.heard, ElementsAre("first", "second", "third", "fourth"));
 }
 
 TEST_P(LinkTest, SeesThatTheOtherEndIsGone) {
@@ -229,7 +246,8 @@ class MuteLink : public testing::Test {
     std::array<std::byte, 4096> space{};
     const auto count = ::recv(there.get(), space.data(), space.size(), MSG_DONTWAIT);
     if (count <= 0) return false;
-    partner.receive(std::span(space).first(static_cast<std::size_t>(count)), begin);
+    std::vector<LaneMessage> messages;
+    partner.receive(std::span(space).first(static_cast<std::size_t>(count)), begin, messages);
     return true;
   }
 

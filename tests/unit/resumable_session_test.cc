@@ -73,7 +73,9 @@ struct Network {
   std::size_t deliver(std::size_t to, std::size_t most) {
     End& end = ends[to];
     const std::size_t count = std::min(most, end.on_its_way.size());
-    for (const LaneMessage& message : end.session.receive(std::span(end.on_its_way).first(count), now))
+    std::vector<LaneMessage> messages;
+    end.session.receive(std::span(end.on_its_way).first(count), now, messages);
+    for (const LaneMessage& message : messages)
       end.received[static_cast<std::size_t>(message.lane)].push_back(to_text(message.content));
     end.on_its_way.erase(end.on_its_way.begin(), end.on_its_way.begin() + static_cast<std::ptrdiff_t>(count));
     return count;
@@ -206,8 +208,9 @@ TEST(ResumableSession, WithoutTheOtherEndsGreetingNothingIsSent) {
 
 // Returns the message of the ProtocolError with which an end refuses bytes of another one.
 std::string refusal(ResumableSession& session, std::span<const std::byte> bytes) {
+  std::vector<LaneMessage> messages;
   try {
-    session.receive(bytes, TimePoint());
+    session.receive(bytes, TimePoint(), messages);
   } catch (const ProtocolError& error) {
     return error.what();
   }
@@ -230,7 +233,8 @@ TEST(ResumableSession, WhatIsNotOfThisSessionIsRefused) {
   }
   const auto greeted = [&] {
     session.connect(TimePoint());
-    session.receive(greeting, TimePoint());
+    std::vector<LaneMessage> messages;
+    session.receive(greeting, TimePoint(), messages);
   };
   const auto changed = [](Bytes bytes, std::size_t index, std::uint8_t value) {
     bytes[index] = std::byte{value};
@@ -253,6 +257,26 @@ TEST(ResumableSession, WhatIsNotOfThisSessionIsRefused) {
   EXPECT_EQ(refusal(session, changed(piece, 8, 1)), "accepted");
   EXPECT_EQ(refusal(session, changed(piece, 8, 1)), "accepted") << "the same again is dropped";
   EXPECT_THROW(session.send(Lane::control, Bytes(ResumableSession::max_bytes + 1)), InvalidArgument);
+}
+
+// It is not sent again.
+TEST(ResumableSession, WhatHasArrivedBeforeABadFrameIsThere) {
+  Network network;
+  network.connect();
+  network.pump();
+  for (const char* text : {"one", "two"}) network.send(0, Lane::reports, text);
+  network.write(0, 1 << 20);
+  Bytes& on_its_way = network.ends[1].on_its_way;
+  on_its_way.insert(on_its_way.end(), 4, std::byte{0xFF});
+  std::vector<LaneMessage> messages;
+  EXPECT_THROW(network.ends[1].session.receive(on_its_way, network.now, messages), ProtocolError);
+  for (const LaneMessage& message : messages) network.ends[1].received[1].push_back(to_text(message.content));
+  EXPECT_THAT(network.ends[1].received[1], ElementsAre("one", "two"));
+  network.cut();
+  network.send(0, Lane::reports, "three");
+  network.connect();
+  network.pump();
+  EXPECT_THAT(network.ends[1].received[1], ElementsAre("one", "two", "three"));
 }
 
 // Any order of sending, of connections that break wherever they are, and of bytes that come in any pieces.
