@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -269,6 +270,14 @@ pid_t child_of(pid_t process) {
   return child;
 }
 
+// Returns the processor time that a process has used.
+std::chrono::nanoseconds processor_time(pid_t process) {
+  clockid_t clock{};
+  timespec used{};
+  EXPECT_TRUE(::clock_getcpuclockid(process, &clock) == 0 && ::clock_gettime(clock, &used) == 0);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
 class ClusterEngineTest : public ::testing::Test {
  protected:
   explicit ClusterEngineTest(Setting setting = {}) : ClusterEngineTest(2, std::move(setting)) {}
@@ -495,12 +504,16 @@ TEST_F(ClusterEngineTest, AWorkerThatSendsNoiseIsKilledWithACauseAndOthersGoOn) 
 TEST_F(ClusterEngineTest, AConnectionThatComesWhileAnAgentEndsItsWorkersDoesNotHideTheirEnd) {
   const WorkerId lost = start(0, {report({}), hangs()});
   ASSERT_TRUE(heard_from(lost, 1));
-  const pid_t server = child_of(agent(0));
+  const pid_t process = agent(0);
+  const pid_t server = child_of(process);
   ::kill(server, SIGSTOP);
   const auto cut = std::chrono::steady_clock::now();
   nodes.engine->break_connection(nodes.engine->nodes().at(0).id);
-  std::thread thaw([server] {
-    std::this_thread::sleep_for(17s);
+  std::thread thaw([server, process, cut] {
+    std::this_thread::sleep_until(cut + 15s + 500ms);
+    const std::chrono::nanoseconds used = processor_time(process);
+    std::this_thread::sleep_until(cut + 17s);
+    EXPECT_LT(processor_time(process) - used, 500ms) << "the agent sleeps until its workers have ended";
     ::kill(server, SIGCONT);
   });
   std::this_thread::sleep_until(cut + 15s + 100ms);  // nobody answers the agent before

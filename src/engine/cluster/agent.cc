@@ -185,7 +185,7 @@ class Agent {
     std::optional<TimePoint> next = link_->next_flush();
     const auto consider = [&](TimePoint time) { next = std::min(next.value_or(time), time); };
     if (!link_->is_connected()) {
-      consider(std::max(next_dial_, now));
+      if (!is_fenced_) consider(std::max(next_dial_, now));  // else the workers' ends come first
       if (greeting_) next = greeting_->until;
       if (const auto deadline = dialler_ ? dialler_->deadline() : std::nullopt) next = *deadline;
       if (!workers_.empty() && settings_.ends_by_itself)
