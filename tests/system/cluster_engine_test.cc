@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -1043,6 +1044,40 @@ TEST_F(StrangersTest, NoiseIsNotAnswered) {
 
 TEST_F(StrangersTest, OneWhoSaysNothingIsDismissedAfterAWhile) {
   EXPECT_THAT(Visit(nodes.provider->settings()).say({}, *nodes.engine), HasSubstr("connection"));
+  expect_all_is_well();
+}
+
+// Counts turns.
+class TurnCounter final : public engine::cluster::FilePeer {
+ public:
+  void arrived(engine::NodeId, const engine::cluster::Piece&) override {}
+  void arrived(engine::NodeId, const engine::cluster::Printed&) override {}
+  void arrived(engine::NodeId, const engine::cluster::TriedStorage&) override {}
+  void arrived(engine::NodeId, const engine::cluster::FilesStored&) override {}
+  void arrived(engine::NodeId, const engine::cluster::FilesLoaded&) override {}
+  void send_more() override { ++turns; }
+
+  int turns = 0;
+};
+
+TEST_F(StrangersTest, OneForWhomThereIsNoDescriptorWaitsAndIsNotAskedForAllTheTime) {
+  Visit visit(nodes.provider->settings());
+  TurnCounter counter;
+  nodes.engine->set_file_peer(&counter);
+  rlimit usual{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = usual.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < 1s) nodes.engine->wait(1s);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
+  nodes.engine->set_file_peer(nullptr);
+  EXPECT_LT(counter.turns, 100);
+  Hello said = hello();
+  said.token[3] ^= 1;
+  channel::Bytes bytes;
+  append(bytes, said);
+  EXPECT_THAT(visit.say(bytes, *nodes.engine), HasSubstr("its token is not one of this experiment"));
   expect_all_is_well();
 }
 

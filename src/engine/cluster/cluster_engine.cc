@@ -38,6 +38,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostVisitors = 64;  // that have not greeted
 constexpr auto kVisit = 5s;                // time for a greeting
+constexpr auto kAcceptPause = 100ms;       // after a connection for which there was no descriptor
 // After its connection was closed, an agent dials again within a tenth of a second, unless it knows of nothing.
 constexpr auto kRedial = 2s;
 constexpr auto kTimeToLook = 20s;  // for network file systems
@@ -726,7 +727,14 @@ bool ClusterEngine::is_stuck() const {
 void ClusterEngine::accept_visitors() {
   for (;;) {
     base::FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket) return;
+    if (!socket) {
+      // Without free descriptors or memory, those who wait keep the port ready.
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        poller_.unwatch(listener_.get());
+        accepts_again_ = Clock::now() + kAcceptPause;
+      }
+      return;
+    }
     if (visitors_.size() >= kMostVisitors) continue;  // agents dial again
     const int on = 1;
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -1044,6 +1052,7 @@ std::optional<ClusterEngine::TimePoint> ClusterEngine::next_deadline() const {
     consider(given_up_at(member));
   }
   for (const auto& [descriptor, visitor] : visitors_) consider(visitor.until);
+  consider(accepts_again_);
   if (stuck_since_) consider(*stuck_since_ + kStuck);
   if (!no_node_comes(Clock::now())) {
     consider(requests_.next_replacement());
@@ -1127,6 +1136,10 @@ std::optional<ClusterEngine::TimePoint> ClusterEngine::closing_at() const {
 
 void ClusterEngine::handle_time(TimePoint now) {
   if (const auto look = provider_->next_look(); look && *look <= now) take_provider_events();
+  if (accepts_again_ && *accepts_again_ <= now) {
+    accepts_again_.reset();
+    poller_.watch(listener_.get(), [this] { accept_visitors(); });
+  }
   std::erase_if(visitors_, [&](const auto& entry) {
     if (entry.second.until > now) return false;
     poller_.unwatch(entry.first);

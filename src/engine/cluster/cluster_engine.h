@@ -264,6 +264,7 @@ class ClusterEngine final : public Engine {
   std::optional<channel::Poller> provider_poller_ = {};
   base::FileDescriptor wake_;      // an eventfd
   base::FileDescriptor listener_;  // the port that agents dial
+  std::optional<TimePoint> accepts_again_ = {};
   std::uint16_t port_ = 0;
   std::string secret_;
   channel::Identity identity_;
