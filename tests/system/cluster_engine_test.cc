@@ -130,7 +130,10 @@ class WatchedProcesses final : public Provider {
   }
   std::vector<engine::cluster::NodeProcess> processes() const override { return agents_.processes(); }
   std::vector<engine::cluster::AgentConnection> take_connections() override { return agents_.take_connections(); }
+  // Lets the next look fail.
+  void fail() { fails_ = true; }
   std::vector<ProviderEvent> take_events() override {
+    if (std::exchange(fails_, false)) throw EngineError("a test lets it fail");
     std::vector<ProviderEvent> events = agents_.take_events();
     for (ProviderEvent& event : events) {
       auto* const ended = std::get_if<engine::cluster::AgentEnded>(&event);
@@ -142,7 +145,7 @@ class WatchedProcesses final : public Provider {
     return events;
   }
   std::optional<std::chrono::steady_clock::time_point> next_look() const override {
-    if (added_.empty()) return std::nullopt;
+    if (added_.empty() && !fails_) return std::nullopt;
     return std::chrono::steady_clock::time_point::min();
   }
   std::vector<int> fds() const override { return agents_.fds(); }
@@ -162,6 +165,7 @@ class WatchedProcesses final : public Provider {
   int withdrawn_ = 0;
   bool refuses_ = false;
   bool holds_ = false;
+  bool fails_ = false;
   std::vector<ProviderEvent> added_ = {};  // to those of the agents
   std::optional<ProviderEvent> extension_ = {};
   std::optional<std::chrono::steady_clock::time_point> all_end_ = {};
@@ -640,6 +644,25 @@ TEST_F(ClusterEngineTest, ANodeThatJoinsAndDoesNotSeeTheDirectoryIsGivenBack) {
   EXPECT_EQ(heard.left.size(), 1U);
 }
 
+TEST_F(ClusterEngineTest, ANodeThatDrainsAsARunEndsIsNotThereForTheNext) {
+  const engine::NodeId drained = nodes.engine->nodes().at(0).id;
+  {
+    const engine::cluster::Lease run(*nodes.engine, {}, {});
+    const WorkerId worker = start(0, {report({}), hangs()});
+    ASSERT_TRUE(heard_from(worker, 1));
+    ::kill(agent(0), SIGTERM);
+    ASSERT_TRUE(heard.until([this] { return !heard.draining.empty(); }));
+  }
+  const engine::cluster::Lease run(*nodes.engine, {}, {});
+  const std::vector<engine::Node> there = nodes.engine->nodes();
+  ASSERT_FALSE(there.empty());
+  EXPECT_EQ(std::ranges::find(there, drained, &engine::Node::id), there.end());
+  const WorkerId next = start(0, many_reports(10));
+  ASSERT_TRUE(heard.until([&] { return !heard[next].exits.empty(); }));
+  EXPECT_EQ(heard.exit(next), engine::conformance::exited_with_0);
+  EXPECT_THAT(heard.left, IsEmpty()) << "the run does not know of it";
+}
+
 TEST_F(ClusterEngineTest, ATimeLimitIsAskedAgainBeforeANodeDrains) {
   nodes.provider->end(0, in(2s), in(1h));
   nodes.provider->end(1, in(4s));
@@ -861,6 +884,30 @@ TEST_F(OnDemand, ARunThatBeginsAfterAPauseHasANode) {
   EXPECT_THAT(nodes.engine->nodes(), IsEmpty());
   const engine::cluster::Lease run(*nodes.engine, {}, {seen});
   EXPECT_THAT(nodes.engine->nodes(), SizeIs(1));
+}
+
+TEST_F(OnDemand, ARunThatBeginsWhileTheOnlyNodeDrainsHasAnotherOne) {
+  const engine::NodeId drained = nodes.engine->nodes().at(0).id;
+  {
+    const engine::cluster::Lease run(*nodes.engine, {}, {});
+    const WorkerId worker = start(0, {report({}), hangs()});
+    ASSERT_TRUE(heard_from(worker, 1));
+    ::kill(agent(0), SIGTERM);
+    ASSERT_TRUE(heard.until([this] { return !heard.draining.empty(); }));
+  }
+  const engine::cluster::Lease run(*nodes.engine, {}, {});
+  ASSERT_THAT(nodes.engine->nodes(), SizeIs(1));
+  EXPECT_NE(nodes.engine->nodes()[0].id, drained);
+}
+
+TEST_F(OnDemand, NodesFollowDemandAlsoAfterARunThatCouldNotBegin) {
+  const std::filesystem::path seen = directories.make_directory() / "seen";
+  std::ofstream(seen) << "this run";
+  nodes.provider->fail();
+  EXPECT_THROW(engine::cluster::Lease(*nodes.engine, {}, {seen}), EngineError);
+  const engine::cluster::Lease run(*nodes.engine, {}, {});
+  wait_for_workers(100);
+  ASSERT_TRUE(heard.until([this] { return heard.joined.size() == 2; }));
 }
 
 TEST_F(OnDemand, ANodeThatIsLostComesAgainOnlyIfSomethingWaits) {
@@ -1131,14 +1178,14 @@ TEST(ClusterEngineErrors, AnAgentThatEndsBeforeItConnectsIsAnError) {
 }
 
 // Sends SIGTERM to this process a moment after it has begun to handle it.
-std::jthread interrupt_soon() {
-  return std::jthread([] {
+std::jthread interrupt_soon(std::chrono::milliseconds moment = 50ms) {
+  return std::jthread([moment] {
     struct sigaction handled{};
     do {
       std::this_thread::sleep_for(1ms);
       ::sigaction(SIGTERM, nullptr, &handled);
     } while (handled.sa_handler == SIG_DFL);
-    std::this_thread::sleep_for(50ms);
+    std::this_thread::sleep_for(moment);
     ::kill(::getpid(), SIGTERM);
   });
 }
@@ -1152,6 +1199,15 @@ TEST_F(ClusterEngineTest, ASignalInterruptsAlsoWhileNodesAreAskedWhatTheySee) {
   EXPECT_THROW(nodes.engine->use_nodes_that_see({here}), Interrupted);
   ::kill(stopped, SIGCONT);
   nodes.engine->use_nodes_that_see({});
+}
+
+TEST_F(OnDemand, ANodeThatARunAwaitsAtItsBeginningIsNotWithdrawn) {
+  ::kill(agent(0), SIGKILL);
+  ASSERT_TRUE(heard.until([this] { return heard.left.size() == 1; }));
+  nodes.provider->hold_requests();
+  const std::jthread signal = interrupt_soon(1500ms);
+  EXPECT_THROW(engine::cluster::Lease(*nodes.engine, {}, {}), Interrupted);
+  EXPECT_EQ(nodes.provider->withdrawn(), 0);
 }
 
 // As Slurm does with all processes of a job: some agents end before the controller has its signal.

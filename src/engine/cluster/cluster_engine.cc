@@ -395,16 +395,18 @@ std::vector<WaitingNodes> ClusterEngine::waiting() const { return requests_.wait
 
 void ClusterEngine::begin_run() {
   for (auto& [id, member] : members_) member.idle_since = Clock::now();
-  if (!members_.empty() || !follows_demand(options_.requests.front().group)) return;
+  if (usable_nodes() > 0 || !follows_demand(options_.requests.front().group)) return;
   refusal_.clear();
   const Interrupts interrupts(*this);
-  if (requests_.awaited({}).empty()) {
+  if (requests_.awaited(places()).empty() && requests_.replacing(options_.requests.front().group) == 0) {
     NodeRequest first = options_.requests.front();
     first.nodes = 1;
     request_node(std::move(first));
   }
   first_ = 1;
+  is_beginning_ = true;  // there is no demand yet, and what is requested must not be withdrawn
   await_nodes(interrupts);
+  is_beginning_ = false;
 }
 
 // ---- What nodes see
@@ -412,23 +414,23 @@ void ClusterEngine::begin_run() {
 std::filesystem::path ClusterEngine::use_nodes_that_see(const std::vector<std::filesystem::path>& files) {
   marks_.clear();
   blind_nodes_.clear();
-  for (auto& [id, member] : members_) member.is_announced = true;  // also if the call before has thrown
+  is_beginning_ = false;  // also if the call before has thrown, or begin_run()
+  announce_usable_nodes();
   if (files.empty()) return {};
   for (const std::filesystem::path& file : files)
     marks_.push_back({file, base::checksum_of(base::read_file(file).substr(0, max_seen_bytes))});
   for (auto& [id, member] : members_) look(member);
   const auto is_awaited = [this](const auto& entry) {
-    return entry.second.link->is_connected() && !has_looked(entry.second);
+    return entry.second.link->is_connected() && !entry.second.is_draining && !has_looked(entry.second);
   };
-  is_looking_ = true;
+  is_beginning_ = true;
   const Interrupts interrupts(*this);  // a node may not answer for a while
   for (const TimePoint until = Clock::now() + kTimeToLook;
        std::ranges::any_of(members_, is_awaited) && Clock::now() < until && interrupts.signal() == 0;)
     turn(until - Clock::now());
-  is_looking_ = false;
+  is_beginning_ = false;
   if (interrupts.signal() != 0) throw Interrupted("interrupted while nodes were asked what they see");
-  for (auto& [id, member] : members_) member.is_announced = true;
-  events_.clear();  // these nodes are there from the beginning
+  announce_usable_nodes();
   choose_mark();
   return marks_.empty() ? std::filesystem::path() : marks_.front().file;
 }
@@ -453,7 +455,7 @@ std::string ClusterEngine::blind_to(const Mark& mark) const {
   std::string blind;
   for (const auto& [id, member] : members_) {
     const auto said = member.blindness.find(mark.file);
-    if (said != member.blindness.end() && !said->second.empty())
+    if (!member.is_draining && said != member.blindness.end() && !said->second.empty())
       blind += fmt::format("{}{} ({})", blind.empty() ? "" : ", ", member.node.name, said->second);
   }
   return blind;
@@ -476,7 +478,7 @@ void ClusterEngine::take(Member& member, const Saw& saw) {
   if (mark == marks_.end()) return;
   std::string& blindness = member.blindness[mark->file];
   blindness = !saw.fault.empty() ? saw.fault : saw.checksum == mark->checksum ? "" : "another one is there";
-  if (is_looking_) return;
+  if (is_beginning_ || member.is_draining) return;
   if (!blindness.empty()) return dismiss_blind(member, *mark);
   if (!std::exchange(member.is_announced, true)) events_.emplace_back(NodeJoined{member.node});
 }
@@ -501,6 +503,18 @@ void ClusterEngine::give_back(Member& member, std::string reason) {
 
 // ---- Waiting for nodes
 
+// Returns how many nodes are there that will not leave soon.
+std::size_t ClusterEngine::usable_nodes() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(members_, [](const auto& entry) { return !entry.second.is_draining; }));
+}
+
+// Lets these be there from the beginning, without events. Of the others nobody hears any more.
+void ClusterEngine::announce_usable_nodes() {
+  for (auto& [id, member] : members_) member.is_announced = !member.is_draining;
+  events_.clear();
+}
+
 void ClusterEngine::await_nodes(const Interrupts& interrupts) {
   const TimePoint begin = Clock::now();
   const bool continues =
@@ -508,7 +522,7 @@ void ClusterEngine::await_nodes(const Interrupts& interrupts) {
   std::optional<TimePoint> first_came;
   std::optional<TimePoint> refused;
   std::string said;
-  while (members_.size() < first_ || !outstanding_.empty()) {
+  while (usable_nodes() < first_ || !outstanding_.empty()) {
     take_provider_events();
     if (interrupts.signal() != 0) throw Interrupted("interrupted while nodes were awaited; they are given back");
     const TimePoint now = Clock::now();
@@ -516,7 +530,7 @@ void ClusterEngine::await_nodes(const Interrupts& interrupts) {
     if (refused && now - *refused >= kSignalArrives)
       throw EngineError(fmt::format("a node cannot be had: {}", refusal_));
     if (now - begin >= kWorkersHaveEnded) outstanding_.clear();
-    if (!members_.empty() && !first_came) first_came = now;
+    if (usable_nodes() > 0 && !first_came) first_came = now;
     const std::vector<WaitingNodes> others = waiting();
     const bool are_queued =
         std::ranges::none_of(others, [](const WaitingNodes& nodes) { return nodes.reason.empty(); });
@@ -528,14 +542,14 @@ void ClusterEngine::await_nodes(const Interrupts& interrupts) {
       said = text;
     }
   }
-  events_.clear();  // these nodes are there from the beginning
+  announce_usable_nodes();
   has_begun_ = true;
 }
 
 // Returns text for the user who waits; empty as long as there is nothing to say.
 std::string ClusterEngine::awaited_text(Clock::duration waited) const {
   if (waited < kSilentWait) return "";
-  if (!members_.empty()) {
+  if (usable_nodes() > 0) {
     std::string names;
     for (const auto& [place, name] : outstanding_) names += (names.empty() ? "" : ", ") + name;
     return names.empty() ? "" : fmt::format("waiting until workers of the process before have ended on {}", names);
@@ -553,14 +567,16 @@ std::string ClusterEngine::awaited_text(Clock::duration waited) const {
 
 std::vector<Node> ClusterEngine::nodes() const {
   std::vector<Node> nodes;
-  for (const auto& [id, member] : members_) nodes.push_back(member.node);
+  for (const auto& [id, member] : members_) {
+    if (member.is_announced) nodes.push_back(member.node);
+  }
   return nodes;
 }
 
 Resources ClusterEngine::resources() const {
   Resources sum{.cpus = 0};
-  for (const auto& [id, member] : members_) {
-    const Resources& more = member.node.resources;
+  for (const Node& node : nodes()) {
+    const Resources& more = node.resources;
     sum.cpus += more.cpus;
     sum.gpus += more.gpus;
     for (const auto& [name, amount] : more.custom) sum.custom[name] += amount;
@@ -640,7 +656,10 @@ void ClusterEngine::ask_again(TimePoint now) {
   if (no_node_comes(now)) return;  // unless the limit is extended
   for (NodeRequest& request : requests_.take_replacements(now)) {
     has_pool_changed_ = true;
-    if (!follows_demand(request.group)) request_node(std::move(request));
+    // The pool asks for more; but not while the first nodes of a run are awaited.
+    const bool is_first =
+        (!has_begun_ || is_beginning_) && usable_nodes() + requests_.awaited(places()).size() < first_;
+    if (is_first || !follows_demand(request.group)) request_node(std::move(request));
   }
 }
 
@@ -1056,7 +1075,7 @@ std::optional<ClusterEngine::TimePoint> ClusterEngine::next_deadline() const {
   if (stuck_since_) consider(*stuck_since_ + kStuck);
   if (!no_node_comes(Clock::now())) {
     consider(requests_.next_replacement());
-    if (has_begun_ && !is_leaving_ && !is_looking_ && pool_.follows_demand()) {
+    if (has_begun_ && !is_leaving_ && !is_beginning_ && pool_.follows_demand()) {
       consider(pool_.next());
       if (has_pool_changed_) consider(pool_decided_ ? *pool_decided_ + kPoolPeriod : Clock::now());
     }
@@ -1148,7 +1167,7 @@ void ClusterEngine::handle_time(TimePoint now) {
   if (!is_leaving_) {
     ask_again(now);
     if (has_begun_) drain_in_time(now);
-    if (has_begun_ && !is_looking_) follow_demand(now);  // what it says then would be lost
+    if (has_begun_ && !is_beginning_) follow_demand(now);  // what it says then would be lost
   }
   std::vector<std::pair<NodeId, std::string>> lost;
   for (const auto& [id, member] : members_) {

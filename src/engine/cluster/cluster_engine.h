@@ -89,6 +89,7 @@ class ClusterEngine final : public Engine {
   ClusterEngine(std::unique_ptr<Provider> provider, ClusterOptions options);
   ~ClusterEngine() override;
 
+  // Without those that drained before the run has begun.
   std::vector<Node> nodes() const override;
   // Returns them as the last call of use_nodes_that_see() found them.
   std::string blind_nodes() const override { return blind_nodes_; }
@@ -111,7 +112,7 @@ class ClusterEngine final : public Engine {
   Clock::duration stopped() const override { return pulse_.stopped(); }
 
   // Returns true if there may be more nodes than are there.
-  bool awaits_nodes() const { return members_.size() < wanted_; }
+  bool awaits_nodes() const { return nodes().size() < wanted_; }
 
   // Reserve all nodes for a run; claim() returns false if another one has them. Any thread.
   bool claim() { return !claimed_.exchange(true); }
@@ -161,7 +162,7 @@ class ClusterEngine final : public Engine {
     bool is_draining = false;                                     // true: it leaves when no worker is left
     bool is_dismissed = false;                                    // true: it was told to leave
     bool has_left = false;                                        // true: it has heard that
-    bool is_announced = true;                                     // false: nobody knows of it yet
+    bool is_announced = true;                                     // false: the run does not know of it
     std::map<std::filesystem::path, std::string> blindness = {};  // why it does not see a mark; "": it does
     bool is_asked_about = false;  // true: since its connection broke, the provider was asked what became of it
     // When it was to be drained as the provider was asked for its time limit again.
@@ -200,6 +201,8 @@ class ClusterEngine final : public Engine {
   std::vector<Address> dialled_addresses() const;
   void request_nodes(const Continuation& continuation);
   void request_node(NodeRequest wanted);
+  std::size_t usable_nodes() const;
+  void announce_usable_nodes();
   void await_nodes(const Interrupts& interrupts);
   std::string awaited_text(Clock::duration waited) const;
   void agent_ended(const AgentEnded& ended);
@@ -279,9 +282,9 @@ class ClusterEngine final : public Engine {
   std::map<Place, std::string> outstanding_ = {};
   // Nodes whose agents have connected, and are being ended by the provider.
   std::set<Place> given_up_ = {};
-  std::vector<Mark> marks_ = {};  // the one that nodes must see; while is_looking_, all that they are asked about
+  std::vector<Mark> marks_ = {};  // the one that nodes must see; while is_beginning_, all that they are asked about
   std::string blind_nodes_ = {};
-  bool is_looking_ = false;  // true: use_nodes_that_see() has not returned
+  bool is_beginning_ = false;  // true: begin_run() or use_nodes_that_see() has not returned
   FilePeer* file_peer_ = nullptr;
   std::filesystem::path kept_in_ = {};
   bool is_keeping_due_ = false;
