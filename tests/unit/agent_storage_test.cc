@@ -16,6 +16,7 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "support/temporary_directory.h"
+#include "support/without_threads.h"
 
 namespace cadre::engine::cluster {
 namespace {
@@ -110,6 +111,19 @@ TEST_F(AgentStorageTest, WhatIsDamagedOrMissingIsNotThere) {
   EXPECT_THAT(base::list_directory(own / "trial"), ElementsAre("reported")) << "nothing half is left";
   EXPECT_NE(stored("trial/missing").fault, "");
   EXPECT_THAT(stored("../own").fault, HasSubstr("is no path in a node's directory"));
+}
+
+TEST_F(AgentStorageTest, WhatThereIsNoThreadForIsAFaultThatMayPass) {
+  const bool is_without = test_support::without_threads([&] {
+    begin();
+    EXPECT_THAT(next<TriedStorage>().fault, HasSubstr("cannot start a thread"));
+    EXPECT_THAT(stored("trial/reported").fault, HasSubstr("cannot start a thread"));
+    const FilesLoaded nothing = loaded({});
+    EXPECT_THAT(nothing.fault, HasSubstr("cannot start a thread"));
+    EXPECT_TRUE(nothing.may_pass);
+  });
+  if (!is_without) GTEST_SKIP() << "calls cannot be refused to a thread here";
+  EXPECT_EQ(stored("trial/reported").fault, "") << "now there is one";
 }
 
 TEST_F(AgentStorageTest, DoesManyThingsAtATimeAndCanBeGivenUp) {

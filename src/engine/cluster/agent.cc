@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <random>
 #include <set>
@@ -452,7 +453,7 @@ void run_agent(const AgentSettings& settings, StandardStreams streams, local::Lo
   int code = 1;
   try {
     code = Agent(settings, std::move(streams), engine, std::move(gpu_names)).run();
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     std::fprintf(stderr, "cadre: this agent ends: %s\n", error.what());
   }
   std::fflush(nullptr);

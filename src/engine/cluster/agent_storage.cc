@@ -9,6 +9,7 @@
 #include <exception>
 #include <mutex>
 #include <random>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -30,6 +31,7 @@ constexpr std::size_t kMostThreads = 4;
 // A node for which the storage fails for so long sends and gets files over its connection.
 constexpr auto kPatience = std::chrono::seconds(30);
 constexpr auto kPatienceToTry = std::chrono::seconds(5);
+constexpr const char* kNoThread = "its agent cannot start a thread";
 
 std::string fault_of_order(const std::string& place) {
   return fault_of_place(place).empty() ? "" : fmt::format("{} is no path in a node's directory", place);
@@ -67,7 +69,7 @@ struct AgentStorage::Shared {
   FilesStored carry_out(const StoreFiles& order);
   FilesLoaded carry_out(const LoadFiles& order);
   void work();
-  static void add(const std::shared_ptr<Shared>& shared, std::function<Done()> job);
+  static void add(const std::shared_ptr<Shared>& shared, std::function<Done()> job, Done refused);
 };
 
 // Reads the file that only the run's controller has written, and writes one, which it removes.
@@ -138,13 +140,21 @@ void AgentStorage::Shared::work() {
   }
 }
 
-void AgentStorage::Shared::add(const std::shared_ptr<Shared>& shared, std::function<Done()> job) {
+// `refused`: what is said of a job for which there is no thread.
+void AgentStorage::Shared::add(const std::shared_ptr<Shared>& shared, std::function<Done()> job, Done refused) {
   const std::lock_guard lock(shared->mutex);
   shared->waiting.push_back(std::move(job));
   shared->changed.notify_one();
   if (shared->idle >= shared->waiting.size() || shared->threads == kMostThreads) return;
-  ++shared->threads;
-  std::thread([shared] { shared->work(); }).detach();
+  try {
+    std::thread([shared] { shared->work(); }).detach();
+    ++shared->threads;
+  } catch (const std::system_error&) {  // the node has no room for another process or thread
+    if (shared->threads > 0) return;    // those that are there do it
+    shared->waiting.pop_back();
+    shared->done.push_back(std::move(refused));
+    shared->wake();
+  }
 }
 
 AgentStorage::AgentStorage(const UseStorage& use, fs::path directory, std::function<void()> wake)
@@ -155,9 +165,10 @@ AgentStorage::AgentStorage(const UseStorage& use, fs::path directory, std::funct
   } catch (const std::exception& error) {
     fault = error.what();
   }
-  Shared::add(shared_, [shared = shared_.get(), fault] {
+  const auto attempt = [shared = shared_.get(), fault] {
     return Done(fault.empty() ? shared->attempt() : TriedStorage{.uri = shared->use.uri, .fault = fault});
-  });
+  };
+  Shared::add(shared_, attempt, TriedStorage{.uri = use.uri, .fault = kNoThread});
 }
 
 AgentStorage::~AgentStorage() {
@@ -168,11 +179,15 @@ AgentStorage::~AgentStorage() {
 }
 
 void AgentStorage::store(const StoreFiles& store) {
-  Shared::add(shared_, [shared = shared_.get(), store] { return Done(shared->carry_out(store)); });
+  Shared::add(
+      shared_, [shared = shared_.get(), store] { return Done(shared->carry_out(store)); },
+      FilesStored{.place = store.place, .fault = kNoThread});
 }
 
 void AgentStorage::load(const LoadFiles& load) {
-  Shared::add(shared_, [shared = shared_.get(), load] { return Done(shared->carry_out(load)); });
+  Shared::add(
+      shared_, [shared = shared_.get(), load] { return Done(shared->carry_out(load)); },
+      FilesLoaded{.place = load.place, .fault = kNoThread, .may_pass = true});
 }
 
 std::vector<AgentStorage::Done> AgentStorage::take_done() {

@@ -1,8 +1,12 @@
 #include "engine/cluster/downloads.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <system_error>
+#include <utility>
 
 #include "cadre/error.h"
 #include "storage/remote_directory.h"
@@ -41,16 +45,22 @@ void Downloads::start_next() {
   while (!waiting_.empty() && running_.size() < at_a_time) {
     const std::string place = std::move(waiting_.front());
     waiting_.pop_front();
-    running_[place] = std::async(std::launch::async, [this, place] {
+    const auto run = [this, place] {
       Done done = download(directory_, place);
       wake_();
       return done;
-    });
+    };
+    try {
+      running_.emplace(place, std::async(std::launch::async, run));
+    } catch (const std::system_error& error) {
+      refused_.push_back({place, fmt::format("no thread can be started: {}", error.what()), /*may_pass=*/true});
+      wake_();
+    }
   }
 }
 
 std::vector<Downloads::Done> Downloads::take_done() {
-  std::vector<Done> done;
+  std::vector<Done> done = std::exchange(refused_, {});
   for (auto one = running_.begin(); one != running_.end();) {
     if (one->second.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
       ++one;

@@ -42,6 +42,7 @@ class Downloads {
   std::function<void()> wake_;
   std::deque<std::string> waiting_ = {};
   std::map<std::string, std::future<Done>> running_ = {};
+  std::vector<Done> refused_ = {};  // for which there was no thread
 };
 
 }  // namespace cadre::engine::cluster
