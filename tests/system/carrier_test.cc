@@ -355,6 +355,17 @@ TEST_F(CarrierTest, AWorkerThatWaitsForFilesCanBeKilled) {
   EXPECT_THAT(content_of(run / trial(worker) / "stdout"), IsEmpty());
 }
 
+TEST_F(CarrierTest, ACheckpointThatIsStillBeingSentGoesWithItsWorker) {
+  fs::create_directories(run / "other/checkpoint_7");
+  std::ofstream(run / "other/checkpoint_7/model") << std::string(200'000'000, 'm');
+  const WorkerId worker = start(0, 0, 0, {"other/checkpoint_7"});
+  const auto has_something = [&] { return fs::exists(root(0) / "other") && !names_in(root(0) / "other").empty(); };
+  ASSERT_TRUE(heard.until(has_something, std::nullopt));
+  engine->kill(worker);
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_TRUE(heard.until([&] { return !has_something(); }, std::nullopt));
+}
+
 TEST_F(CarrierTest, AReportIsLostWithItsNodeAndLeavesNothing) {
   const WorkerId worker = start(0, 1, 200'000'000);
   const WorkerId other = start(1, 3, 10);
@@ -500,6 +511,21 @@ TEST_F(StoringCarrierTest, ANodeLoadsOnceWhatIsInTheStorageOnly) {
   ASSERT_TRUE(heard.until([&] { return !heard[third].exits.empty(); }, std::nullopt));
   EXPECT_EQ(heard.exit(third), engine::conformance::exited_with_0);
   EXPECT_TRUE(storage::remote_files(run / committed)) << "it has not come to the run's directory";
+}
+
+TEST_F(StoringCarrierTest, WhatANodeStillLoadsGoesWithTheWorkerThatNeedsIt) {
+  use_storage();
+  const WorkerId reporter = start(0, 1, 200'000'000);
+  ASSERT_TRUE(heard_from(reporter, 1));
+  commit(reporter, 0, channel::Verdict::stop);
+  ASSERT_TRUE(heard.until_all_exited());
+  const WorkerId reader = start(1, 0, 0, {trial(reporter) + "/checkpoint_0"});
+  const fs::path loaded = root(1) / trial(reporter);
+  const auto has_something = [&] { return fs::exists(loaded) && !names_in(loaded).empty(); };
+  ASSERT_TRUE(heard.until(has_something, std::nullopt));
+  engine->kill(reader);
+  ASSERT_TRUE(heard.until_all_exited());
+  EXPECT_TRUE(heard.until([&] { return !has_something(); }, std::nullopt));
 }
 
 TEST_F(StoringCarrierTest, AReportIsLostWithTheNodeThatStoresIt) {

@@ -186,6 +186,7 @@ void Carrier::need(Worker& worker, const std::string& place) {
     worker.holds.push_back(place);
   }
   OnNode& node = on_nodes_[worker.node];
+  node.unneeded.erase(place);
   if (node.there.contains(place)) return;
   const bool is_on_its_way = (node.sender && node.sender->place() == place) || node.loading.contains(place) ||
                              node.downloading.contains(place) ||
@@ -267,13 +268,15 @@ bool Carrier::has_files(NodeId node, const std::string& place) {
 void Carrier::arrived(NodeId node, const FilesLoaded& loaded) {
   OnNode& on_node = on_nodes_[node];
   if (on_node.loading.erase(loaded.place) == 0) return;
+  const bool is_needed = on_node.unneeded.erase(loaded.place) == 0;
   if (loaded.fault.empty()) {
+    if (!is_needed) return nodes_.send(node, Drop{loaded.place});
     on_node.there.insert(loaded.place);
     return make_calls_on(node);
   }
   if (!loaded.may_pass) return cannot_have(node, loaded.place, loaded.fault);
   fails_in_storage(node, loaded.fault);
-  on_node.to_send.push_back(loaded.place);
+  if (is_needed) on_node.to_send.push_back(loaded.place);
 }
 
 // Sends what is here now. A storage that fails is tried again and again, as the publisher does it: workers wait.
@@ -344,8 +347,19 @@ void Carrier::drop_unless_held(NodeId node, const std::string& place) {
   }
   const auto found = on_nodes_.find(node);
   if (found == on_nodes_.end() || found->second.kept == place) return;
-  std::erase(found->second.to_send, place);
-  if (found->second.there.erase(place) != 0) nodes_.send(node, Drop{place});
+  OnNode& on_node = found->second;
+  std::erase(on_node.to_send, place);
+  on_node.downloading.erase(place);
+  if (on_node.loading.contains(place)) on_node.unneeded.insert(place);
+  if (on_node.sender && on_node.sender->place() == place) stop_sending(node, on_node);
+  if (on_node.there.erase(place) != 0) nodes_.send(node, Drop{place});
+}
+
+// The node removes what it has of it.
+void Carrier::stop_sending(NodeId node, OnNode& on_node) {
+  nodes_.send(
+      node, Piece{.kind = Piece::Kind::fault, .place = on_node.sender->place(), .fault = "it is not needed any more"});
+  on_node.sender.reset();
 }
 
 // ---- From workers

@@ -92,6 +92,7 @@ class Carrier final : public ForwardingEngine, private FilePeer {
     std::set<std::string> there = {};
     std::deque<std::string> to_send = {};
     std::set<std::string> loading = {};
+    std::set<std::string> unneeded = {};                // those of them that are dropped once they are there
     std::map<std::string, TimePoint> downloading = {};  // waits for its files to be here; then, for another try
     std::map<std::string, Storing> storing = {};        // by its path on the node
     std::optional<FileSender> sender = {};
@@ -140,6 +141,7 @@ class Carrier final : public ForwardingEngine, private FilePeer {
   void lose(NodeId node);
   void forget(WorkerId id);
   void drop_unless_held(NodeId node, const std::string& place);
+  void stop_sending(NodeId node, OnNode& on_node);
 
   std::unique_ptr<Lease> lease_;
   ClusterEngine& nodes_;
