@@ -429,6 +429,39 @@ TEST_F(CarrierTest, ABrokenConnectionCostsNothing) {
   EXPECT_EQ(heard.exit(worker), engine::conformance::exited_with_0);
 }
 
+TEST(CarrierAtItsEnd, NodesKeepNothingOfItsRun) {
+  LocalSubject directories;
+  const fs::path run = directories.make_directory();
+  const std::unique_ptr<ClusterEngine> nodes = make_two_agents();
+  const engine::NodeId node = nodes->nodes().at(0).id;
+  const fs::path root = nodes->own_directory_of(node);
+  fs::create_directories(run / "trial");
+  fs::create_directories(run / "other/checkpoint_7");
+  std::ofstream(run / "other/checkpoint_7/model") << "m";
+  std::ofstream(run / "object") << "o";
+  {
+    Carrier carrier(std::make_unique<engine::cluster::Lease>(*nodes, fs::path(), std::vector<fs::path>()), *nodes, run);
+    Listener heard(carrier);
+    carrier.start(1, {.assignment = {"reports checkpoints", Value{{"directory", (root / "trial").string()},
+                                                                  {"reports", 1},
+                                                                  {"bytes", 10},
+                                                                  {"needed", (root / "object").string()},
+                                                                  {"awaited", ""}}},
+                      .node = node,
+                      .directory = root / "trial",
+                      .needs = {"object", "other/checkpoint_7"}});
+    ASSERT_TRUE(heard.until([&] { return !heard[1].reports.empty(); }, std::nullopt));
+    EXPECT_TRUE(fs::exists(root / "other/checkpoint_7/model"));
+  }
+  const auto has_something = [&] {
+    return fs::exists(root / "trial") || fs::exists(root / "other/checkpoint_7") || fs::exists(root / "object");
+  };
+  for (const auto until = std::chrono::steady_clock::now() + 30s;
+       has_something() && std::chrono::steady_clock::now() < until;)
+    nodes->wait(10ms);
+  EXPECT_FALSE(has_something());
+}
+
 // ---- Nodes that reach the storage where the run is published
 
 class StoringCarrierTest : public CarrierTest {

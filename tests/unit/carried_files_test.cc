@@ -254,6 +254,18 @@ TEST_F(AgentFilesTest, AWorkersDirectoryIsMadeAndWhatItPrintsThereIsSent) {
   EXPECT_THAT(printed.back(), Pair("trial/stdout", "anew:cut\n"));
 }
 
+TEST_F(AgentFilesTest, WhatIsPrintedInADirectoryThatWasDroppedIsSentFromItsBeginning) {
+  EXPECT_EQ(files.begin(7, spec_in(path("trial"))), "");
+  write(path("trial/stdout"), "one\n");
+  files.end(7);
+  files.drop({"trial"});
+  EXPECT_FALSE(fs::exists(path("trial")));
+  EXPECT_EQ(files.begin(8, spec_in(path("trial"))), "");
+  write(path("trial/stdout"), "another\n");
+  files.end(8);
+  EXPECT_THAT(printed, ElementsAre(Pair("trial/stdout", "one\n"), Pair("trial/stdout", "another\n")));
+}
+
 // A worker that prints on and on would otherwise keep the agent from everything else.
 TEST_F(AgentFilesTest, WhatIsPrintedWhileItIsSentIsSentTheNextTime) {
   std::size_t pieces = 0;

@@ -90,6 +90,10 @@ void AgentFiles::move(const Move& move) {
 
 void AgentFiles::drop(const Drop& drop) {
   if (!is_usable(drop.place)) return;
+  const std::string below = drop.place + "/";
+  const auto is_below = [&](const auto& entry) { return entry.first.starts_with(below); };
+  const auto first = sent_.lower_bound(below);
+  sent_.erase(first, std::find_if_not(first, sent_.end(), is_below));
   try {
     base::remove_inside(directory_, {drop.place, "the controller"});
   } catch (const StorageError& error) {  // it goes with the whole directory

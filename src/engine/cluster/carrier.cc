@@ -79,8 +79,22 @@ Carrier::Carrier(std::unique_ptr<Lease> lease, ClusterEngine& nodes, fs::path di
 }
 
 Carrier::~Carrier() {
-  lease_.reset();  // ends the workers, which may still say something
-  nodes_.set_file_peer(nullptr);
+  lease_->end_workers();  // which may still say something
+  clear_nodes();
+  nodes_.set_file_peer(nullptr);  // before another run has the nodes
+  lease_.reset();
+}
+
+// The nodes stay for the next run.
+void Carrier::clear_nodes() {
+  for (auto& [id, node] : on_nodes_) {
+    if (node.sender) stop_sending(id, node);
+    std::set<std::string> places = node.there;
+    places.insert(node.directories.begin(), node.directories.end());
+    for (const auto& [from, receiver] : node.receivers) places.insert(from);
+    for (const auto& [from, storing] : node.storing) places.insert(from);
+    for (const std::string& place : places) nodes_.send(id, Drop{place});
+  }
 }
 
 // ---- To workers
@@ -101,6 +115,7 @@ void Carrier::start(WorkerId id, const WorkerSpec& spec) {
   worker.directory = spec.directory.lexically_relative(nodes_.own_directory_of(spec.node)).string();
   for (const std::string& place : spec.needs) need(worker, place);
   if (fault_of_place(worker.directory).empty()) {
+    on_nodes_[spec.node].directories.insert(worker.directory);
     for (const char* name : output_files) append_output(directory_ / worker.directory / name, {});
   }
   call(id, [this, id, spec] {

@@ -98,6 +98,7 @@ class Carrier final : public ForwardingEngine, private FilePeer {
     std::optional<FileSender> sender = {};
     std::map<std::string, Receiver> receivers = {};  // by its path on the node
     std::string kept = {};                           // by keep_fetched()
+    std::set<std::string> directories = {};          // in which workers have worked
   };
   struct Fault {
     NodeId node;
@@ -112,6 +113,7 @@ class Carrier final : public ForwardingEngine, private FilePeer {
   void arrived(NodeId node, const FilesLoaded& loaded) override;
   void send_more() override;
 
+  void clear_nodes();
   void need(Worker& worker, const std::string& place);
   bool rename_reported(NodeId node, const std::string& place);
   void call(WorkerId id, std::function<void()> make, std::function<void(const std::string& fault)> make_without = {});

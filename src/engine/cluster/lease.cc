@@ -1,6 +1,7 @@
 #include "engine/cluster/lease.h"
 
 #include <cstdio>
+#include <utility>
 
 #include "cadre/error.h"
 
@@ -23,15 +24,20 @@ Lease::Lease(ClusterEngine& nodes, const std::filesystem::path& directory,
 }
 
 Lease::~Lease() {
+  end_workers();
+  nodes_.set_demand({});
+  nodes_.keep_in({});
+  nodes_.use_nodes_that_see({});
+  nodes_.release();
+}
+
+void Lease::end_workers() {
+  if (std::exchange(has_ended_workers_, true)) return;
   try {
     nodes_.end_workers();
   } catch (const Error& error) {
     std::fprintf(stderr, "cadre: workers are left to their nodes: %s\n", error.what());
   }
-  nodes_.set_demand({});
-  nodes_.keep_in({});
-  nodes_.use_nodes_that_see({});
-  nodes_.release();
 }
 
 }  // namespace cadre::engine::cluster

@@ -19,6 +19,8 @@ class Lease final : public ForwardingEngine {
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
+  // Ends the workers before that; no other one must be started then.
+  void end_workers();
   std::filesystem::path directory_of_workers(NodeId) const override { return seen_.parent_path(); }
   // Returns the mark that nodes see; empty: none.
   const std::filesystem::path& seen() const { return seen_; }
@@ -26,6 +28,7 @@ class Lease final : public ForwardingEngine {
  private:
   ClusterEngine& nodes_;
   std::filesystem::path seen_ = {};  // the mark that nodes must see
+  bool has_ended_workers_ = false;
 };
 
 }  // namespace cadre::engine::cluster
