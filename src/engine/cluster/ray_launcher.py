@@ -358,6 +358,7 @@ class Launcher:
                 self.controller.say(event="refused", request=order["request"], reason=said(error))
                 for place in [place for key, place in self.places.items() if key[0] == order["request"]]:
                     self.release(place)
+                self.remove_unused_groups()
         elif order["order"] == "release":
             if place := self.places.get((order["request"], order["ordinal"])):
                 self.release(place)
@@ -371,7 +372,13 @@ class Launcher:
         request.asked = asked_text(groups[0].needs, count if order["together"] else 1, not order["cpus"])
         for number, ordinal in enumerate(order["ordinals"]):
             place = Place(request, ordinal, groups[number % len(groups)])
-            self.start(place, place.group.needs)
+            try:
+                self.start(place, place.group.needs)
+            except Exception:
+                place.group.free.add(place.index)
+                if place.actor is not None:
+                    self.ray.kill(place.actor, no_restart=True)
+                raise
             self.places[place.key()] = place
         self.next_look = min(self.next_look, time.monotonic() + LOOKS_SOON_S)
 
@@ -386,11 +393,11 @@ class Launcher:
                 return [group]
         needs = self.needs(order)
         if order["together"]:
-            made = [Group(placement_group([needs] * count, strategy=order["strategy"], name=name), kind, needs, count)]
-        else:
-            made = [Group(placement_group([needs], name=f"{name}-{ordinal}"), kind, needs, 1) for ordinal in order["ordinals"]]
-        self.groups += made
-        return made
+            self.groups.append(Group(placement_group([needs] * count, strategy=order["strategy"], name=name), kind, needs, count))
+            return self.groups[-1:]
+        for ordinal in order["ordinals"]:  # each is known at once: the next one may fail
+            self.groups.append(Group(placement_group([needs], name=f"{name}-{ordinal}"), kind, needs, 1))
+        return self.groups[-count:]
 
     def start(self, place, needs):
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
@@ -450,11 +457,13 @@ class Launcher:
         self.controller.say(**event)
 
     def remove(self, place):
-        from ray.util.placement_group import remove_placement_group
         self.ray.kill(place.actor, no_restart=True)
-        group = place.group
-        group.free.add(place.index)
-        if len(group.free) == group.count:
+        place.group.free.add(place.index)
+        self.remove_unused_groups()
+
+    def remove_unused_groups(self):
+        from ray.util.placement_group import remove_placement_group
+        for group in [group for group in self.groups if len(group.free) == group.count]:
             self.groups.remove(group)
             remove_placement_group(group.handle)
 
