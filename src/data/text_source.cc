@@ -4,12 +4,14 @@
 #include <arrow/json/api.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
+#include <arrow/type_traits.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <ranges>
+#include <string_view>
 #include <utility>
 
 #include "data/arrow_status.h"
@@ -50,31 +52,112 @@ std::shared_ptr<arrow::DataType> to_type(const std::string& column, const std::s
   return found->second;
 }
 
+// Settings that depend on the content of a file.
+struct Effort {
+  std::int64_t block_bytes = 0;  // size of blocks
+  // For CSV: columns whose missing values have other spellings are read by readers of their own.
+  bool reads_apart = false;
+};
+
+// Returns true if a line is too long for the blocks: Arrow can read lines that span two blocks, but not three.
+bool is_too_long_for(const arrow::Status& status, std::int64_t block_bytes) {
+  return block_bytes < kMostBlockBytes && status.IsInvalid() && status.message().find("straddl") != std::string::npos;
+}
+
+// Increases the effort after an error. Returns false if that does not help.
+bool increase(Effort& effort, const arrow::Status& status) {
+  if (is_too_long_for(status, effort.block_bytes)) {
+    effort.block_bytes = std::min(4 * effort.block_bytes, kMostBlockBytes);
+    return true;
+  }
+  const bool is_unknown = status.IsInvalid() && status.message().find("conversion error") != std::string::npos;
+  return is_unknown && !std::exchange(effort.reads_apart, true);
+}
+
+// Returns the spellings of a missing value in CSV columns of a type. In a column of texts "NA" is a text, and in one of
+// floating-point numbers "nan" is a number.
+Names null_spellings(const arrow::DataType& type) {
+  if (arrow::is_base_binary_like(type.id())) return {""};
+  Names spellings = arrow::csv::ConvertOptions::Defaults().null_values;
+  constexpr std::string_view kNan[] = {"nan", "NaN", "-nan", "-NaN"};
+  if (arrow::is_floating(type.id()))
+    std::erase_if(spellings, [&](const std::string& one) { return std::ranges::find(kNan, one) != std::end(kNan); });
+  return spellings;
+}
+
+// Reads a file with several readers, each of which has the values of some columns.
+class ReadersSideBySide final : public arrow::RecordBatchReader {
+ public:
+  // `all` has all columns, and the others have columns in place of its own.
+  ReadersSideBySide(std::shared_ptr<arrow::RecordBatchReader> all,
+                    std::vector<std::shared_ptr<arrow::RecordBatchReader>> others)
+      : all_(std::move(all)), others_(std::move(others)) {
+    arrow::FieldVector fields = all_->schema()->fields();
+    for (auto& field : fields) {
+      for (const auto& other : others_) {
+        if (const auto own = other->schema()->GetFieldByName(field->name())) field = own;
+      }
+    }
+    schema_ = arrow::schema(std::move(fields));
+  }
+
+  std::shared_ptr<arrow::Schema> schema() const override { return schema_; }
+
+  arrow::Status ReadNext(std::shared_ptr<arrow::RecordBatch>* block) override {
+    ARROW_RETURN_NOT_OK(all_->ReadNext(block));
+    std::vector<Block> blocks;
+    for (const auto& other : others_) {
+      ARROW_RETURN_NOT_OK(other->ReadNext(&blocks.emplace_back()));
+      // The same lines make the same blocks.
+      const std::int64_t rows = blocks.back() != nullptr ? blocks.back()->num_rows() : 0;
+      if (rows != (*block != nullptr ? (*block)->num_rows() : 0))
+        return arrow::Status::IOError("the file has changed while it was read");
+    }
+    if (*block == nullptr) return arrow::Status::OK();
+    arrow::ArrayVector arrays = (*block)->columns();
+    for (int i = 0; i < schema_->num_fields(); ++i) {
+      for (const Block& other : blocks) {
+        if (const auto own = other->GetColumnByName(schema_->field(i)->name()))
+          arrays[static_cast<std::size_t>(i)] = own;
+      }
+    }
+    *block = arrow::RecordBatch::Make(schema_, (*block)->num_rows(), std::move(arrays));
+    return arrow::Status::OK();
+  }
+
+ private:
+  std::shared_ptr<arrow::RecordBatchReader> all_;
+  std::vector<std::shared_ptr<arrow::RecordBatchReader>> others_;
+  std::shared_ptr<arrow::Schema> schema_;
+};
+
 // The settings for all files of a dataset.
 struct TextFormat {
   ReadFiles read;
 
-  // Opens a file with blocks of this size, enlarged if the first lines need more. `columns`: the file's, with the
-  // wanted types; null: unknown.
+  // Opens a file, with more effort if the first lines need it. `columns`: the file's, with the wanted types; null:
+  // unknown, and those of `read.types` may be of another type.
   std::shared_ptr<arrow::RecordBatchReader> open(const InputFile& file, const std::shared_ptr<arrow::Schema>& columns,
-                                                 std::int64_t& block_bytes, arrow::MemoryPool* pool) const;
+                                                 Effort& effort, arrow::MemoryPool* pool) const;
+  // Returns the columns of a file, from its beginning.
+  std::shared_ptr<arrow::Schema> columns_of(const InputFile& file, std::int64_t sample_bytes) const;
   // Works like check(), and adds the requirements for a file to the message.
   void check(const arrow::Status& status, const std::string& doing) const;
 
  private:
   using Reader = arrow::Result<std::shared_ptr<arrow::RecordBatchReader>>;
 
-  Reader open_csv(const InputFile& file, const std::shared_ptr<arrow::Schema>& columns, std::int64_t block_bytes,
+  Reader open_csv(const InputFile& file, const std::shared_ptr<arrow::Schema>& columns, const Effort& effort,
                   arrow::MemoryPool* pool) const;
   Reader open_json(const InputFile& file, const std::shared_ptr<arrow::Schema>& columns, std::int64_t block_bytes,
                    arrow::MemoryPool* pool) const;
 };
 
 TextFormat::Reader TextFormat::open_csv(const InputFile& file, const std::shared_ptr<arrow::Schema>& columns,
-                                        std::int64_t block_bytes, arrow::MemoryPool* pool) const {
+                                        const Effort& effort, arrow::MemoryPool* pool) const {
   auto options = arrow::csv::ReadOptions::Defaults();
   options.use_threads = false;
-  options.block_size = static_cast<std::int32_t>(block_bytes);
+  options.block_size = static_cast<std::int32_t>(effort.block_bytes);
   options.column_names = read.column_names;
   auto parsing = arrow::csv::ParseOptions::Defaults();
   parsing.delimiter = read.delimiter;
@@ -82,12 +165,50 @@ TextFormat::Reader TextFormat::open_csv(const InputFile& file, const std::shared
   auto converting = arrow::csv::ConvertOptions::Defaults();
   converting.strings_can_be_null = true;
   converting.quoted_strings_can_be_null = false;  // "" is a string, and a missing value is null
-  if (columns != nullptr) {
-    for (const auto& field : columns->fields()) converting.column_types[field->name()] = field->type();
+  const auto make = [&]() -> Reader {
+    return arrow::csv::StreamingReader::Make(arrow::io::IOContext(pool), file.open_stream(), options, parsing,
+                                             converting);
+  };
+  if (columns == nullptr) {
+    // Arrow has one list of spellings for all columns. This one is right for finding the types of all.
+    converting.null_values = null_spellings(*arrow::float64());
+    for (const auto& [column, type] : read.types) converting.column_types[column] = arrow::binary();  // fits any value
+    return make();
   }
-  for (const auto& [column, type] : read.types) converting.column_types[column] = to_type(column, type);
-  return arrow::csv::StreamingReader::Make(arrow::io::IOContext(pool), file.open_stream(), options, parsing,
-                                           converting);
+  std::map<Names, Names> columns_by_spellings;
+  for (const auto& field : columns->fields()) {
+    converting.column_types[field->name()] = field->type();
+    columns_by_spellings[null_spellings(*field->type())].push_back(field->name());
+  }
+  const Names of_texts = {""};
+  converting.null_values = columns_by_spellings.size() == 1 ? columns_by_spellings.begin()->first : of_texts;
+  parsing.ignore_empty_lines = columns->num_fields() != 1;  // a null of a single column is an empty line
+  if (columns_by_spellings.size() < 2 || !effort.reads_apart) {
+    Reader reader = make();
+    if (parsing.ignore_empty_lines || !reader.ok() || (*reader)->schema()->field_names() == columns->field_names())
+      return reader;
+    parsing.ignore_empty_lines = true;  // lines before the header may be empty
+    return make();
+  }
+  const auto types = converting.column_types;
+  for (const auto& [spellings, names] : columns_by_spellings) {
+    if (spellings == of_texts) continue;
+    for (const std::string& name : names) converting.column_types[name] = arrow::binary();
+  }
+  Reader all = make();
+  if (!all.ok()) return all;
+  converting.column_types = types;
+  converting.include_missing_columns = true;  // missing in `all`, too
+  std::vector<std::shared_ptr<arrow::RecordBatchReader>> others;
+  for (const auto& [spellings, names] : columns_by_spellings) {
+    if (spellings == of_texts) continue;
+    converting.null_values = spellings;
+    converting.include_columns = names;
+    Reader other = make();
+    if (!other.ok()) return other;
+    others.push_back(*std::move(other));
+  }
+  return std::make_shared<ReadersSideBySide>(*std::move(all), std::move(others));
 }
 
 TextFormat::Reader TextFormat::open_json(const InputFile& file, const std::shared_ptr<arrow::Schema>& columns,
@@ -108,23 +229,27 @@ TextFormat::Reader TextFormat::open_json(const InputFile& file, const std::share
                                             arrow::io::IOContext(pool));
 }
 
-// Returns true if a line is too long for the blocks: Arrow can read lines that span two blocks, but not three.
-bool is_too_long_for(const arrow::Status& status, std::int64_t block_bytes) {
-  return block_bytes < kMostBlockBytes && status.IsInvalid() && status.message().find("straddl") != std::string::npos;
-}
-
-std::int64_t larger(std::int64_t block_bytes) { return std::min(4 * block_bytes, kMostBlockBytes); }
-
 std::shared_ptr<arrow::RecordBatchReader> TextFormat::open(const InputFile& file,
                                                            const std::shared_ptr<arrow::Schema>& columns,
-                                                           std::int64_t& block_bytes, arrow::MemoryPool* pool) const {
-  for (;; block_bytes = larger(block_bytes)) {
-    auto reader = read.format == ReadFiles::Format::csv ? open_csv(file, columns, block_bytes, pool)
-                                                        : open_json(file, columns, block_bytes, pool);
-    if (is_too_long_for(reader.status(), block_bytes)) continue;
+                                                           Effort& effort, arrow::MemoryPool* pool) const {
+  for (;;) {
+    auto reader = read.format == ReadFiles::Format::csv ? open_csv(file, columns, effort, pool)
+                                                        : open_json(file, columns, effort.block_bytes, pool);
+    if (increase(effort, reader.status())) continue;
     check(reader.status(), "cannot read " + file.shown);
     return *std::move(reader);
   }
+}
+
+std::shared_ptr<arrow::Schema> TextFormat::columns_of(const InputFile& file, std::int64_t sample_bytes) const {
+  Effort effort{.block_bytes = sample_bytes};
+  arrow::FieldVector fields = open(file, nullptr, effort, arrow::default_memory_pool())->schema()->fields();
+  for (auto& field : fields) {
+    for (const auto& [column, type] : read.types) {
+      if (column == field->name()) field = field->WithType(to_type(column, type));
+    }
+  }
+  return arrow::schema(std::move(fields));
 }
 
 void TextFormat::check(const arrow::Status& status, const std::string& doing) const {
@@ -167,21 +292,22 @@ class TextFile final : public PieceReader {
         format_(std::move(format)) {}
 
   void read(const Piece& piece, const ReadContext& context, const Emit& emit) const override {
-    std::int64_t block_bytes = std::clamp<std::int64_t>(context.block_bytes / kMemoryPerByte, 1 << 16, kSampleBytes);
+    Effort effort{.block_bytes = std::clamp<std::int64_t>(context.block_bytes / kMemoryPerByte, 1 << 16, kSampleBytes)};
     Piece left = piece;
-    while (!read_blocks(left, block_bytes, context, emit)) block_bytes = larger(block_bytes);
+    while (!read_blocks(left, effort, context, emit)) {
+    }
   }
 
  private:
-  // Reads the piece, and advances its begin. Returns false if a line is too long for blocks of this size.
-  bool read_blocks(Piece& left, std::int64_t& block_bytes, const ReadContext& context, const Emit& emit) const {
-    const auto reader = format_->open(file_, own_, block_bytes, context.pool);
+  // Reads the piece, and advances its begin. Returns false if a line needs more effort, which is increased then.
+  bool read_blocks(Piece& left, Effort& effort, const ReadContext& context, const Emit& emit) const {
+    const auto reader = format_->open(file_, own_, effort, context.pool);
     require_same_columns(*own_, said_by_, *reader->schema(), file_.shown);
     std::int64_t at = 0;
     while (!left.end || at < *left.end) {
       Block block;
       const arrow::Status status = reader->ReadNext(&block);
-      if (is_too_long_for(status, block_bytes)) return false;
+      if (increase(effort, status)) return false;
       format_->check(status, fmt::format("cannot read {}, after row {}", file_.shown, at));
       if (block == nullptr) break;
       const auto wanted = wanted_rows(left, block, at);
@@ -217,8 +343,7 @@ std::shared_ptr<arrow::Schema> columns_of_first(const std::vector<InputFile>& fi
   arrow::FieldVector fields;
   int looked_at = 0;
   for (const InputFile& file : files) {
-    std::int64_t block_bytes = kSampleBytes;
-    const auto schema = format.open(file, nullptr, block_bytes, arrow::default_memory_pool())->schema();
+    const auto schema = format.columns_of(file, kSampleBytes);
     if (looked_at++ == 0) {
       require_different_names(*schema, file.shown);
       fields = schema->fields();
@@ -237,8 +362,7 @@ std::vector<std::shared_ptr<arrow::Schema>> columns_of_each(const std::vector<In
                                                             const TextFormat& format) {
   std::vector<std::shared_ptr<arrow::Schema>> schemas(files.size());
   side_by_side(files.size(), [&](std::size_t number) {
-    std::int64_t block_bytes = number == 0 ? kSampleBytes : kOtherSampleBytes;
-    schemas[number] = format.open(files[number], nullptr, block_bytes, arrow::default_memory_pool())->schema();
+    schemas[number] = format.columns_of(files[number], number == 0 ? kSampleBytes : kOtherSampleBytes);
     require_different_names(*schemas[number], files[number].shown);
   });
   return schemas;

@@ -547,6 +547,46 @@ TEST(TextFiles, OfCsvAreReadWithNullsAndTypes) {
   EXPECT_THAT(rows.select_columns({"t"}).columns(), ElementsAre("t"));
 }
 
+TEST(TextFiles, OfCsvHaveSpelledNullsInColumnsOfNumbersAndTextsInThoseOfTexts) {
+  const TemporaryDirectory directory;
+  test_support::write_bytes(directory / "a.csv", "t,n,x\nNA,NA,nan\nnull,1,n/a\n,,\n\"\",2,1.5\n");
+  const Dataset rows = threads(read_csv(directory.path().string()));
+  EXPECT_EQ(rows.schema(), (Schema{{{"t", "string"}, {"n", "int64"}, {"x", "double"}}}));
+  const Batch batch = rows.take_batch();
+  EXPECT_TRUE(batch.is_null("n", 0));
+  EXPECT_TRUE(std::isnan(batch.value("x", 0).get<double>()));
+  const std::vector<Row> all = rows.take_all();
+  EXPECT_EQ(all[0].dict().front().second, Value("NA"));
+  EXPECT_THAT(std::vector<Row>(all.begin() + 1, all.end()),
+              ElementsAre(Row{{"t", "null"}, {"n", 1}, {"x", Value()}},
+                          Row{{"t", Value()}, {"n", Value()}, {"x", Value()}}, Row{{"t", ""}, {"n", 2}, {"x", 1.5}}));
+}
+
+TEST(TextFiles, OfCsvMayHaveSpelledNullsAfterManyRows) {
+  const TemporaryDirectory directory;
+  std::string csv = "n,t,x\n";
+  for (const std::int64_t n : numbers(0, 20000)) csv += (n == 15000 ? "NA" : std::to_string(n)) + ",NA,0.5\n";
+  test_support::write_bytes(directory / "a.csv", csv + "nan,n/a,nan\n");
+  ExecutionOptions little = kThreads;
+  little.memory_limit_bytes = 1 << 20;
+  const std::vector<Row> rows =
+      read_csv(directory.path().string(), {.types = {{"n", "int64"}}}).with_options(little).take_all();
+  ASSERT_EQ(rows.size(), 20001U);
+  for (const std::int64_t n : numbers(0, 20000)) {
+    const Row expected{{"n", n == 15000 ? Value() : Value(n)}, {"t", "NA"}, {"x", 0.5}};
+    ASSERT_EQ(rows[static_cast<std::size_t>(n)], expected) << n;
+  }
+  EXPECT_TRUE(rows.back().dict()[0].second.is_null());
+  EXPECT_EQ(rows.back().dict()[1].second, Value("n/a"));
+  EXPECT_TRUE(std::isnan(rows.back().dict()[2].second.get<double>()));
+}
+
+TEST(TextFiles, OfCsvMayHaveEmptyLinesBeforeTheHeader) {
+  const TemporaryDirectory directory;
+  test_support::write_bytes(directory / "a.csv", "\n\nn\n1\n2\n");
+  EXPECT_EQ(ids_of(threads(read_csv(directory.path().string())), "n"), numbers(1, 3));
+}
+
 TEST(TextFiles, WithAValueThatDoesNotFitAreNamed) {
   const TemporaryDirectory directory;
   test_support::write_bytes(directory / "a.csv", "n\n1\n");

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -51,6 +52,36 @@ TEST(WriteCsv, IsReadAgain) {
   const std::vector<Row> rows = threads(read_csv(directory / "rows")).take_all();
   EXPECT_EQ(rows.front(), (Row{{"id", 1}, {"text", "a \"b\", c"}, {"number", 0.5}}));
   EXPECT_THAT(rows, SizeIs(3));
+}
+
+TEST(WriteCsv, IsReadAgainWithNullsNanAndTextsThatLookLikeThem) {
+  const TemporaryDirectory directory;
+  const Dataset rows = from_json(
+      {arrow::field("x", arrow::float64()), arrow::field("t", arrow::utf8()), arrow::field("n", arrow::int64())},
+      R"([{"x": NaN, "t": "NA", "n": 1}, {"x": null, "t": null, "n": null},
+                    {"x": -Inf, "t": "", "n": 2}, {"x": 0.5, "t": "nan", "n": 3}])");
+  rows.write_csv(directory / "rows");
+  const Batch again = threads(read_csv(directory / "rows")).take_batch();
+  EXPECT_TRUE(std::isnan(again.value("x", 0).get<double>()));
+  EXPECT_TRUE(again.is_null("x", 1));
+  EXPECT_EQ(again.value("x", 2), Value(-std::numeric_limits<double>::infinity()));
+  const std::vector<std::string> others{"t", "n"};
+  EXPECT_EQ(threads(read_csv(directory / "rows")).select_columns(others).take_all(),
+            rows.select_columns(others).take_all());
+}
+
+TEST(WriteCsv, OfOneColumnIsReadAgainWithItsNulls) {
+  const TemporaryDirectory directory;
+  const Dataset numbers =
+      from_json({arrow::field("n", arrow::int64())}, R"([{"n": null}, {"n": 1}, {"n": null}, {"n": 2}, {"n": null}])");
+  numbers.write_csv(directory / "numbers");
+  EXPECT_EQ(threads(read_csv(directory / "numbers")).take_all(), numbers.take_all());
+  EXPECT_EQ(threads(read_csv(directory / "numbers")).count(), 5);
+  numbers.write_csv(directory / "headless", {.include_header = false});
+  EXPECT_EQ(threads(read_csv(directory / "headless", {.column_names = {"n"}})).take_all(), numbers.take_all());
+  const Dataset texts = from_json({arrow::field("t", arrow::utf8())}, R"([{"t": "a"}, {"t": null}, {"t": ""}])");
+  texts.write_csv(directory / "texts");
+  EXPECT_EQ(threads(read_csv(directory / "texts")).take_all(), texts.take_all());
 }
 
 TEST(WriteCsv, HasDelimitersHeadersAndFilesAsAsked) {

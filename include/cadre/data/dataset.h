@@ -484,8 +484,10 @@ class Dataset {
                                                    const WriteParquetOptions& options = {}) const;
 
   /// Writes CSV files "part_000000.csv", ..., in the way of write_parquet. Null is an empty value, texts have quotes,
-  /// and a text of no characters is a pair of quotes. Throws InvalidArgument for columns that have no text form, such
-  /// as lists, and also in the cases of write_parquet.
+  /// and a text of no characters is a pair of quotes; NaN is "nan". read_csv reads the same values, but CSV has no
+  /// types: give it CsvOptions::types for texts that look like numbers or dates, doubles without fractions, and the
+  /// like. Throws InvalidArgument for columns that have no text form, such as lists, and also in the cases of
+  /// write_parquet.
   std::vector<std::filesystem::path> write_csv(const std::filesystem::path& folder,
                                                const WriteCsvOptions& options = {}) const;
   /// Writes files of JSON objects, one per line: "part_000000.json", ..., in the way of write_parquet. Values have the
@@ -531,8 +533,10 @@ Dataset read_parquet(const std::vector<std::string>& paths, const ParquetOptions
 Dataset read_parquet(const std::string& path, const ParquetOptions& options = {});
 /// Reads CSV files; in folders "*.csv", or with ".gz", ".zst", ".bz2" or ".lz4" appended, which selects the
 /// decompression; see read_parquet for paths. Types are inferred from the first megabyte of the first file, for a
-/// column without values there from the next files; empty values are nulls. The number of rows is only known after
-/// reading everything: count(), split() and shards read the files to get it.
+/// column without values there from the next files. Empty values are nulls; in a column of texts one in quotes is a
+/// text of no characters, and "NA" a text. In other columns "NA", "null" and the like are nulls, too, and "nan" is NaN
+/// in those of floating-point numbers. In a file of one column an empty line is a null, else it is left out. The number
+/// of rows is only known after reading everything: count(), split() and shards read the files to get it.
 Dataset read_csv(const std::vector<std::string>& paths, const CsvOptions& options = {});
 /// Does the same with one path.
 Dataset read_csv(const std::string& path, const CsvOptions& options = {});
