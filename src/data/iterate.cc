@@ -26,6 +26,13 @@ namespace {
 
 constexpr std::int64_t kPositionVersion = 1;
 
+// Returns a number that differs if pieces have other numbers of rows (FNV-1a, by rows instead of bytes).
+std::int64_t digest_of(const std::vector<std::int64_t>& piece_rows) {
+  std::uint64_t digest = 0xcbf29ce484222325;
+  for (const std::int64_t rows : piece_rows) digest = (digest ^ static_cast<std::uint64_t>(rows)) * 0x100000001b3;
+  return static_cast<std::int64_t>(digest);
+}
+
 // A stream of an execution's blocks that does not own the execution.
 class OfExecution final : public BlockStream {
  public:
@@ -186,13 +193,17 @@ ChoosePieces Shard::State::choice_of(const RowRanges& rows) const {
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (options.shuffle) order = epoch_order(piece_rows.size(), options.seed, position.epoch);
   return [order = std::move(order), counts = piece_rows, rows](std::vector<Piece> pieces) {
-    if (pieces.size() != counts.size())
-      throw StorageError(fmt::format("the files of a dataset have changed: they have {} pieces, and had {}",
-                                     pieces.size(), counts.size()));
+    const auto refuse = [](const std::string& what) {
+      throw StorageError("the files of a dataset have changed since its rows were shared: they have " + what +
+                         ". Make the shard again, which begins an epoch with the files as they are now");
+    };
+    if (pieces.size() != counts.size()) refuse(fmt::format("{} pieces, and had {}", pieces.size(), counts.size()));
     std::vector<Piece> in_order;
     for (const std::size_t number : order) {
       Piece& piece = pieces[number];
       if (!piece.rows) piece.rows = piece.end = counts[number];
+      if (rows_of(piece) != counts[number])
+        refuse(fmt::format("{} rows in piece {}, and had {}", rows_of(piece), number, counts[number]));
       in_order.push_back(std::move(piece));
     }
     std::vector<Piece> chosen;
@@ -233,13 +244,19 @@ Value Shard::position() const {
           {"taken", at.taken},
           {"rows", std::accumulate(state_->piece_rows.begin(), state_->piece_rows.end(), std::int64_t{0})},
           {"seed", static_cast<std::int64_t>(state_->options.seed)},
-          {"shuffle", state_->options.shuffle}};
+          {"shuffle", state_->options.shuffle},
+          {"pieces", digest_of(state_->piece_rows)}};
 }
 
 void Shard::set_position(const Value& stored) {
   state_->find_pieces();
   const auto refuse = [](const std::string& why) {
     throw InvalidArgument("the shard cannot go on at that position: " + why);
+  };
+  const auto shared_anew = [&](const ShardPosition& at, const std::string& why) {
+    if (!keeps_rows(push_down(detail::PlanAccess::plan(state_->dataset).node)))
+      refuse(why + "; rows are shared anew only where no function or condition changes their number");
+    return reshared(at, state_->options.world_size, state_->options.equal);
   };
   try {
     const Config entries(stored);
@@ -260,15 +277,20 @@ void Shard::set_position(const Value& stored) {
     if (entries.get<std::int64_t>("seed") != static_cast<std::int64_t>(state_->options.seed) ||
         entries.get<bool>("shuffle") != state_->options.shuffle)
       refuse("it was saved with another seed or shuffle");
-    if (at.world_size != state_->options.world_size) {
-      if (!keeps_rows(push_down(detail::PlanAccess::plan(state_->dataset).node)))
-        refuse(
-            fmt::format("it was saved by {} ranks and there are {} now; rows are shared anew only where no function "
-                        "or condition changes their number",
-                        at.world_size, state_->options.world_size));
-      at = reshared(at, state_->options.world_size);
+    // The order of other pieces would be another one. Positions of earlier versions do not have them.
+    const std::int64_t pieces = digest_of(state_->piece_rows);
+    if (state_->options.shuffle && entries.get<std::int64_t>("pieces", pieces) != pieces)
+      refuse(
+          "the files, or their row groups, have other numbers of rows than when it was saved, so that their order is "
+          "another one; begin an epoch, or bring the former files back");
+    const std::int64_t world_size = state_->options.world_size;
+    const bool equal = state_->options.equal;
+    if (at.world_size != world_size) {
+      at = shared_anew(at, fmt::format("it was saved by {} ranks and there are {} now", at.world_size, world_size));
+    } else if (at.equal != equal && rows_of(at.ranges) % world_size != 0) {
+      at = shared_anew(at, fmt::format("it was saved with `equal` {}, and that is {} now", at.equal, equal));
     }
-    at.equal = state_->options.equal;
+    at.equal = equal;
     state_->position = std::move(at);
     state_->at_end = false;
   } catch (const NotFound& error) {

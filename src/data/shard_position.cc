@@ -35,11 +35,16 @@ RowRanges share_of(const ShardPosition& position, std::int64_t rank) {
   return part_of(position.ranges, first_row(rank), first_row(rank + 1));
 }
 
-ShardPosition reshared(const ShardPosition& position, std::int64_t world_size) {
-  ShardPosition next{.epoch = position.epoch, .world_size = world_size, .equal = position.equal};
+ShardPosition reshared(const ShardPosition& position, std::int64_t world_size, bool equal) {
+  ShardPosition next{.epoch = position.epoch, .world_size = world_size, .equal = equal};
   for (std::int64_t rank = 0; rank < position.world_size; ++rank) {
     const RowRanges share = share_of(position, rank);
     for (const RowRange& range : part_of(share, position.taken, rows_of(share))) next.ranges.push_back(range);
+  }
+  if (position.equal && !equal) {
+    const std::int64_t rows = rows_of(position.ranges);
+    const RowRanges left_out = part_of(position.ranges, rows - rows % position.world_size, rows);
+    next.ranges.insert(next.ranges.end(), left_out.begin(), left_out.end());
   }
   return next;
 }

@@ -30,8 +30,9 @@ struct ShardPosition {
 
 // Returns a rank's share of the ranges.
 RowRanges share_of(const ShardPosition& position, std::int64_t rank);
-// Returns a position in which another number of ranks shares the rows that no rank has taken.
-ShardPosition reshared(const ShardPosition& position, std::int64_t world_size);
+// Returns a position in which other ranks share the rows that no rank has taken; unless `equal`, also those that an
+// equal division had left out.
+ShardPosition reshared(const ShardPosition& position, std::int64_t world_size, bool equal);
 
 // Returns the order of `pieces` pieces in an epoch.
 std::vector<std::size_t> epoch_order(std::size_t pieces, std::uint64_t seed, std::uint64_t epoch);

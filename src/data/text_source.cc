@@ -309,6 +309,11 @@ class TextFile final : public PieceReader {
       const arrow::Status status = reader->ReadNext(&block);
       if (increase(effort, status)) return false;
       format_->check(status, fmt::format("cannot read {}, after row {}", file_.shown, at));
+      if (block == nullptr && left.end)
+        throw StorageError(
+            fmt::format("{} has changed since its rows were counted: it has {}, and had {} or more. "
+                        "Begin anew with the files as they are now",
+                        file_.shown, at, *left.end));
       if (block == nullptr) break;
       const auto wanted = wanted_rows(left, block, at);
       if (!wanted) continue;

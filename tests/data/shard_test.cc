@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <set>
 
@@ -168,6 +169,63 @@ TEST_F(ShardTest, RefusesPositionsThatAreNotItsOwn) {
   EXPECT_THROW(shard.set_position(Value{{"version", 1}}), InvalidArgument);
 }
 
+// Takes one row on each of 2 ranks, and the rest on 2 ranks with another `equal`.
+std::vector<std::int64_t> taken_with_another_equal(const Dataset& dataset, bool equal) {
+  std::vector<std::int64_t> together;
+  Value position;
+  for (const std::int64_t rank : {0, 1}) {
+    Shard shard = dataset.shard({.rank = rank, .world_size = 2, .equal = equal});
+    together.push_back(take(shard, {.batch_size = 1}, 1).front());
+    position = shard.position();
+  }
+  for (const std::int64_t rank : {0, 1}) {
+    Shard shard = dataset.shard({.rank = rank, .world_size = 2, .equal = !equal});
+    shard.set_position(position);
+    const auto ids = take(shard);
+    together.insert(together.end(), ids.begin(), ids.end());
+  }
+  return sorted(together);
+}
+
+TEST_F(ShardTest, SharesTheRestAnewWithAnotherEqual) {
+  EXPECT_THAT(taken_with_another_equal(range(5), true), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(taken_with_another_equal(range(5), false), ElementsAre(0, 1, 2, 3));
+  const Dataset some = dataset().filter(column("id") > 3);
+  const Value position = some.shard({.world_size = 2}).position();
+  EXPECT_THAT(message_of<InvalidArgument>([&] { some.shard({.world_size = 2, .equal = true}).set_position(position); }),
+              HasSubstr("it was saved with `equal` false, and that is true now"));
+}
+
+TEST_F(ShardTest, RefusesFilesWithOtherNumbersOfRows) {
+  const ShardOptions options{.shuffle = true};
+  Shard shard = dataset().shard(options);
+  const Value position = shard.position();
+  std::vector<std::int64_t> ids(kRows);
+  std::iota(ids.begin(), ids.end(), 0);
+  const Dataset rows = from_batches({Batch{{"id", std::move(ids)}}});
+  const auto write_again = [&](const Dataset& written) {
+    std::filesystem::remove_all(directory_ / "rows");
+    written.write_parquet(directory_ / "rows", {.max_rows_per_file = 401, .rows_per_row_group = 37});
+  };
+  write_again(rows);
+  EXPECT_THAT(message_of<InvalidArgument>([&] { dataset().shard(options).set_position(position); }),
+              HasSubstr("have other numbers of rows than when it was saved"));
+  Config earlier(position);
+  earlier.erase("pieces");
+  EXPECT_NO_THROW(dataset().shard(options).set_position(earlier.value()));
+  EXPECT_THAT(message_of<StorageError>([&] { take(shard); }),
+              HasSubstr("the files of a dataset have changed since its rows were shared"));
+}
+
+TEST_F(ShardTest, NoticesTextFilesThatHaveLostRows) {
+  test_support::write_bytes(directory_ / "a.csv", "id\n1\n2\n3\n");
+  Shard shard = read_csv((directory_ / "a.csv").string()).shard({});
+  EXPECT_EQ(shard.size(), 3);
+  test_support::write_bytes(directory_ / "a.csv", "id\n1\n2\n");
+  EXPECT_THAT(message_of<StorageError>([&] { take(shard); }),
+              HasSubstr("a.csv has changed since its rows were counted: it has 2, and had 3 or more"));
+}
+
 TEST_F(ShardTest, NeedsARankThatThereIs) {
   EXPECT_THROW(dataset().shard({.rank = 2, .world_size = 2}), InvalidArgument);
   EXPECT_THROW(dataset().shard({.rank = 0, .world_size = 0}), InvalidArgument);
@@ -232,6 +290,12 @@ TEST(IterBatches, RefusesOptionsThatDoNotFit) {
   EXPECT_THAT(message_of<InvalidArgument>([] { range(1).iter_batches({.batch_size = 0, .prefetch_batches = -1}); }),
               HasSubstr("prefetch_batches is -1"));
   EXPECT_THROW(range(1).iter_batches({.batch_size = {}, .drop_last = true}), InvalidArgument);
+}
+
+TEST(ShardPosition, SharesRowsThatWereLeftOutUnlessItIsEqual) {
+  const ShardPosition at{.world_size = 2, .equal = true, .ranges = {{0, 5}}, .taken = 1};
+  EXPECT_THAT(reshared(at, 3, false).ranges, ElementsAre(RowRange{1, 2}, RowRange{3, 4}, RowRange{4, 5}));
+  EXPECT_THAT(reshared(at, 3, true).ranges, ElementsAre(RowRange{1, 2}, RowRange{3, 4}));
 }
 
 TEST(ShardPosition, SharesEveryRangeEvenly) {
