@@ -594,6 +594,54 @@ def test_without_resume_a_restored_run_begins_a_new_pass(fit, tmp_path):
     assert fit(trains, {"train": data.range(10)}, num_workers=1).return_value == list(range(10))
 
 
+@pytest.mark.parametrize("resume", [False, True])
+def test_other_ranks_begin_a_new_pass_after_a_complete_one(fit, resume):
+    def trains():
+        seen = [row for batch in train.get_dataset_shard("train", resume=resume).iter_batches(batch_size=5)
+                for row in batch["id"].tolist()]
+        train.report({"seen": len(seen)}, checkpoint=lambda directory: None)
+        if train.get_context().get_world_size() == 2:
+            raise RuntimeError("after a pass")
+        return seen
+
+    with pytest.raises(cadre.CadreError, match="after a pass"):
+        fit(trains, {"train": data.range(10)})
+    assert fit(trains, {"train": data.range(10)}, num_workers=1).return_value == list(range(10))
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_other_ranks_share_the_rest_of_a_pass_if_they_resume_it(fit, resume):
+    def trains():
+        seen = []
+        for batch in train.get_dataset_shard("train", resume=resume).iter_batches(batch_size=2):
+            seen += batch["id"].tolist()
+            if train.get_context().get_world_size() == 2:
+                train.report({"seen": len(seen)}, checkpoint=lambda directory: None)
+                raise RuntimeError("in the middle of a pass")
+        return seen
+
+    with pytest.raises(cadre.CadreError, match="in the middle of a pass"):
+        fit(trains, {"train": data.range(10)})
+    assert fit(trains, {"train": data.range(10)}, num_workers=1).return_value == (
+        [2, 3, 4, 7, 8, 9] if resume else list(range(10)))
+
+
+def test_a_resumed_run_begins_a_new_pass_where_a_condition_left_all_rows_of_the_last(fit, tmp_path):
+    def trains():
+        seen = [row for batch in train.get_dataset_shard("train", resume=True).iter_batches(batch_size=5)
+                for row in batch["id"].tolist()]
+        train.report({"seen": len(seen)}, checkpoint=lambda directory: None)
+        if not (tmp_path / "failed").exists():
+            (tmp_path / "failed").touch()
+            raise RuntimeError("after a pass")
+        return seen
+
+    datasets = {"train": data.range(20).filter(expr="id < 10")}
+    with pytest.raises(cadre.CadreError, match="after a pass"):
+        fit(trains, datasets, num_workers=1)
+    assert fit(trains, datasets, num_workers=1).return_value == list(range(10))
+
+
 def test_a_checkpoint_is_validated_with_a_dataset(fit, rows):
     class Scores:
         def __init__(self, checkpoint):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import TYPE_CHECKING, Any, Iterable, Iterator
 
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
 class DataIterator:
     """Loops over the rows of a dataset, or of a share of them. Each loop is a pass over all of them."""
 
-    def __init__(self, dataset, shard=None, agreement=None):
+    def __init__(self, dataset, shard=None, agreement=None, is_resumed=False):
         self._dataset = dataset
         self._shard = shard  # a _data.Shard; None: all rows
         self._agreement = agreement  # makes all ranks take equally many batches; None: they do so without
         self._is_fresh = True  # no loop has begun in this epoch
+        self._is_resumed = is_resumed  # the next loop has the rest of a pass that was interrupted
         self._epoch = 0  # of all rows; a share has its own
 
     def iter_batches(self, *, prefetch_batches: int = 1, batch_size: int | None = 256,
@@ -91,9 +93,19 @@ class DataIterator:
         arguments = (batch_size, drop_last, prefetch, shuffle_buffer, shuffle_seed)
         if self._shard is None:
             return lambda: self._dataset._rows.iterate(*arguments, self._next_epoch())
+        return lambda: self._pass_of_share(arguments)
+
+    def _pass_of_share(self, arguments):
+        """Begins the rest of a pass that was interrupted, or where nothing is left of it, and otherwise, the next pass."""
+        batches = self._begin_epoch().iterate(*arguments)
         if self._agreement is not None:
-            return lambda: self._agreement.common(self._begin_epoch().iterate(*arguments))
-        return lambda: self._begin_epoch().iterate(*arguments)
+            batches = self._agreement.common(batches)
+        if not self._is_resumed:
+            return batches
+        self._is_resumed = False
+        for batch in batches:
+            return itertools.chain([batch], batches)
+        return self._pass_of_share(arguments)
 
     def _next_epoch(self):
         self._epoch += not self._is_fresh
@@ -125,10 +137,14 @@ def of_run(name, is_split, resume):
     agreement = None
     if _core.train.world_size() > 1 and not dataset._rows.keeps_rows():
         agreement = _Agreement(name, _core.train.world_size(), _core.train.world_rank())
-    taken = shard.position()["taken"]  # before the checkpoint that the run goes on from
-    if taken and not (resume and taken < shard.size()):
+    position = shard.position()  # of the checkpoint that the run goes on from
+    shared = sum(end - begin for begin, end in position["ranges"])  # fewer where other ranks have taken rows of the pass
+    has_begun = position["taken"] > 0 or shared < position["rows"]
+    has_rest = position["taken"] < shared // position["world_size"]  # if all rows are taken: not after a condition
+    if has_begun and not (resume and has_rest):
         shard.set_epoch(shard.epoch + 1)
-    return DataIterator(dataset, shard, agreement)
+        has_begun = False
+    return DataIterator(dataset, shard, agreement, is_resumed=has_begun)
 
 
 class _Agreement:
