@@ -601,6 +601,7 @@ def test_other_ranks_begin_a_new_pass_after_a_complete_one(fit, resume):
                 for row in batch["id"].tolist()]
         train.report({"seen": len(seen)}, checkpoint=lambda directory: None)
         if train.get_context().get_world_size() == 2:
+            train.get_all_reported_checkpoints()  # waits for all ranks
             raise RuntimeError("after a pass")
         return seen
 
@@ -617,6 +618,7 @@ def test_other_ranks_share_the_rest_of_a_pass_if_they_resume_it(fit, resume):
             seen += batch["id"].tolist()
             if train.get_context().get_world_size() == 2:
                 train.report({"seen": len(seen)}, checkpoint=lambda directory: None)
+                train.get_all_reported_checkpoints()  # waits for all ranks
                 raise RuntimeError("in the middle of a pass")
         return seen
 
