@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <numeric>
+#include <queue>
 
 #include "cadre/data/expression.h"
 #include "cadre/data/iterate.h"
@@ -52,15 +54,26 @@ std::string unused_name(const Dataset& dataset) {
 std::vector<std::int64_t> test_rows_of_classes(const std::vector<std::int64_t>& class_rows, std::int64_t test_rows) {
   const std::int64_t all = std::accumulate(class_rows.begin(), class_rows.end(), std::int64_t{0});
   std::vector<std::int64_t> chosen;
-  std::vector<std::pair<double, std::size_t>> rests;
-  for (std::size_t i = 0; i < class_rows.size(); ++i) {
-    const double exact = static_cast<double>(class_rows[i]) * static_cast<double>(test_rows) / static_cast<double>(all);
-    chosen.push_back(static_cast<std::int64_t>(exact));
-    rests.emplace_back(static_cast<double>(chosen.back()) - exact, i);
+  std::vector<double> exact;
+  for (const std::int64_t rows : class_rows) {
+    exact.push_back(static_cast<double>(rows) * static_cast<double>(test_rows) / static_cast<double>(all));
+    chosen.push_back(std::min(std::max<std::int64_t>(static_cast<std::int64_t>(exact.back()), 1), rows - 1));
   }
-  std::ranges::sort(rests);
-  const std::int64_t missing = test_rows - std::accumulate(chosen.begin(), chosen.end(), std::int64_t{0});
-  for (std::int64_t i = 0; i < missing; ++i) ++chosen[rests[static_cast<std::size_t>(i)].second];
+  std::int64_t missing = test_rows - std::accumulate(chosen.begin(), chosen.end(), std::int64_t{0});
+  const std::int64_t step = missing > 0 ? 1 : -1;
+  std::priority_queue<std::pair<double, std::size_t>, std::vector<std::pair<double, std::size_t>>, std::greater<>> next;
+  const auto add = [&](std::size_t i) {
+    const std::int64_t after = chosen[i] + step;
+    if (after > 0 && after < class_rows[i])
+      next.emplace(static_cast<double>(step) * (static_cast<double>(chosen[i]) - exact[i]), i);
+  };
+  for (std::size_t i = 0; i < chosen.size(); ++i) add(i);
+  for (; missing != 0 && !next.empty(); missing -= step) {
+    const std::size_t i = next.top().second;
+    next.pop();
+    chosen[i] += step;
+    add(i);
+  }
   return chosen;
 }
 
