@@ -185,7 +185,12 @@ void Aggregation::add(const std::shared_ptr<arrow::Array>& values, const arrow::
   groups_.resize(static_cast<std::size_t>(count));
   const auto group_of = [&](std::int64_t row) -> Group& { return groups_[groups == nullptr ? 0 : groups->Value(row)]; };
   if (values->null_count() > 0) {
-    for (std::int64_t row = 0; row < values->length(); ++row) group_of(row).has_nulls |= values->IsNull(row);
+    const bool counts_nulls = aggregate_.kind == Kind::count && !options_.ignore_nulls;
+    for (std::int64_t row = 0; row < values->length(); ++row) {
+      if (!values->IsNull(row)) continue;
+      group_of(row).has_nulls = true;
+      if (counts_nulls) ++group_of(row).count;
+    }
   }
   const auto type = values_type(aggregate_, *values->type());
   values_type_ = type;
@@ -331,8 +336,10 @@ std::shared_ptr<arrow::Array> Aggregation::quantile_results(std::int64_t count) 
 std::shared_ptr<arrow::Array> Aggregation::count_results(std::int64_t count) const {
   arrow::Int64Builder builder;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t values = i < std::ssize(groups_) ? groups_[static_cast<std::size_t>(i)].count : 0;
-    check(builder.Append(aggregate_.kind == Kind::count ? values : distinct_.count(static_cast<std::uint32_t>(i))),
+    const Group group = i < std::ssize(groups_) ? groups_[static_cast<std::size_t>(i)] : Group();
+    const std::int64_t of_null = group.has_nulls && !options_.ignore_nulls ? 1 : 0;  // as a value of its own
+    const bool counts_all = aggregate_.kind == Kind::count;
+    check(builder.Append(counts_all ? group.count : distinct_.count(static_cast<std::uint32_t>(i)) + of_null),
           kAggregating);
   }
   return checked(builder.Finish(), kAggregating);
