@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <string_view>
 
 #include "data/arrow_status.h"
@@ -59,7 +61,8 @@ cp::Expression to_literal(const Value& constant, const arrow::DataType* type) {
     return cp::literal(checked(cp::Cast(arrow::Datum(text), type->GetSharedPtr()), doing));
   }
   const auto integer = constant.get<std::int64_t>();
-  if (type != nullptr && arrow::is_decimal(type->id())) return cp::literal(static_cast<double>(integer));
+  if (type != nullptr && (arrow::is_decimal(type->id()) || arrow::is_floating(type->id())))
+    return cp::literal(static_cast<double>(integer));
   // With a signed 64-bit literal, Arrow would convert the column to signed numbers.
   const bool is_unsigned = type != nullptr && type->id() == arrow::Type::UINT64 && integer >= 0;
   return is_unsigned ? cp::literal(static_cast<std::uint64_t>(integer)) : cp::literal(integer);
@@ -76,11 +79,58 @@ const arrow::DataType* type_of(const Value& operand, const arrow::Schema& schema
              : field->type().get();
 }
 
+bool is_comparison(std::string_view function) {
+  return function == "equal" || function == "not_equal" || function.starts_with("less") ||
+         function.starts_with("greater");
+}
+
+// Returns the comparison that holds for b and a where this one holds for a and b.
+std::string mirrored(const std::string& function) {
+  if (function.starts_with("less")) return "greater" + function.substr(4);
+  if (function.starts_with("greater")) return "less" + function.substr(7);
+  return function;
+}
+
+// Returns a comparison of integers with a number that their type may not have. Arrow would convert both to one type,
+// and refuse values that it does not have.
+cp::Expression compare_integers(const std::string& function, const cp::Expression& column, const Value& constant,
+                                const arrow::DataType& type) {
+  const bool is_unsigned = type.id() == arrow::Type::UINT64;  // smaller ones fit into signed numbers
+  const bool wants_less = function.starts_with("less");
+  const bool wants_greater = function.starts_with("greater");
+  const bool wants_other = function == "not_equal";
+  const auto always = [&](bool result) {  // null for null
+    const auto least =
+        is_unsigned ? cp::literal(std::uint64_t{0}) : cp::literal(std::numeric_limits<std::int64_t>::min());
+    return cp::call(result ? "greater_equal" : "less", {column, least});
+  };
+  if (constant.is_integer()) {
+    if (is_unsigned && constant.get<std::int64_t>() < 0) return always(wants_greater || wants_other);
+    return cp::call(function, {column, to_literal(constant, &type)});
+  }
+  const auto number = constant.get<double>();
+  const double whole = std::floor(number);
+  if (std::isnan(number)) return always(wants_other);
+  if (whole < (is_unsigned ? 0.0 : -0x1p63)) return always(wants_greater || wants_other);
+  if (whole >= (is_unsigned ? 0x1p64 : 0x1p63)) return always(wants_less || wants_other);
+  const auto below =
+      is_unsigned ? cp::literal(static_cast<std::uint64_t>(whole)) : cp::literal(static_cast<std::int64_t>(whole));
+  if (whole == number) return cp::call(function, {column, below});
+  if (!wants_less && !wants_greater) return always(wants_other);
+  return cp::call(wants_less ? "less_equal" : "greater", {column, below});
+}
+
 cp::Expression to_arrow(const Value& stored, const arrow::Schema& schema, const arrow::DataType* beside = nullptr) {
   const auto& [kind, content] = stored.dict().front();
   if (kind == "column") return cp::field_ref(arrow::FieldRef(content.get<std::string>()));
   if (kind == "value") return to_literal(content, beside);
   const List& given = content.items();
+  for (std::size_t i = 0; is_comparison(kind) && i < 2; ++i) {
+    const arrow::DataType* const type = type_of(given[i], schema);
+    const auto& [kind_of_other, constant] = given[1 - i].dict().front();
+    if (type != nullptr && arrow::is_integer(type->id()) && kind_of_other == "value" && constant.is_number())
+      return compare_integers(i == 0 ? kind : mirrored(kind), to_arrow(given[i], schema), constant, *type);
+  }
   std::vector<cp::Expression> operands;
   for (const Value& operand : given) {
     const Value& other = &operand == &given.front() ? given.back() : given.front();
