@@ -110,7 +110,7 @@ void WorkerPool::work(bool uses_gpus) {
     const std::lock_guard lock(mutex_);
     engine_ = std::move(made);
     changed_.notify_all();
-  } catch (const Error&) {
+  } catch (...) {
     return fail(nullptr);
   }
   try {
@@ -129,7 +129,7 @@ void WorkerPool::work(bool uses_gpus) {
       const auto timeout = latest_end ? std::optional(*latest_end - Clock::now()) : std::nullopt;
       for (engine::Event& event : engine_->wait(timeout)) handle(event);
     }
-  } catch (const Error&) {
+  } catch (...) {  // also without memory: nothing may leave the thread
     fail(nullptr);
   }
   std::unique_ptr<engine::Engine> dropped;
