@@ -40,22 +40,29 @@ class MemoryReader final : public PieceReader {
 
 class RangeReader final : public PieceReader {
  public:
-  static constexpr std::int64_t kRows = std::int64_t{1} << 16;  // per piece
+  static constexpr std::int64_t kRows = std::int64_t{1} << 16;  // per block, and at least per piece
+  static constexpr std::int64_t kMostPieces = std::int64_t{1} << 16;
 
-  explicit RangeReader(std::shared_ptr<arrow::Schema> schema) : schema_(std::move(schema)) {}
+  RangeReader(std::shared_ptr<arrow::Schema> schema, std::int64_t piece_rows)
+      : schema_(std::move(schema)), piece_rows_(piece_rows) {}
 
   void read(const Piece& piece, const ReadContext& context, const Emit& emit) const override {
-    const std::int64_t count = *piece.end - piece.begin;
+    for (std::int64_t row = piece.begin; row < *piece.end; row += kRows)
+      emit(block(piece.number * piece_rows_ + row, std::min(kRows, *piece.end - row), context));
+  }
+
+ private:
+  Block block(std::int64_t first, std::int64_t count, const ReadContext& context) const {
     std::shared_ptr<arrow::Buffer> buffer =
         checked(arrow::AllocateBuffer(count * static_cast<std::int64_t>(sizeof(std::int64_t)), context.pool),
                 "cannot make rows");
     auto* const numbers = reinterpret_cast<std::int64_t*>(buffer->mutable_data());
-    std::iota(numbers, numbers + count, piece.number * kRows + piece.begin);
-    emit(arrow::RecordBatch::Make(schema_, count, {std::make_shared<arrow::Int64Array>(count, std::move(buffer))}));
+    std::iota(numbers, numbers + count, first);
+    return arrow::RecordBatch::Make(schema_, count, {std::make_shared<arrow::Int64Array>(count, std::move(buffer))});
   }
 
- private:
   std::shared_ptr<arrow::Schema> schema_;
+  std::int64_t piece_rows_;
 };
 
 }  // namespace
@@ -98,9 +105,10 @@ Source open_memory(const FromMemory& memory) {
 
 Source open_range(const Range& range) {
   Source source{"range", arrow::schema({arrow::field("id", arrow::int64())}), {}};
-  const auto reader = std::make_shared<RangeReader>(source.schema);
-  for (std::int64_t row = 0; row < range.count; row += RangeReader::kRows) {
-    const std::int64_t rows = std::min(RangeReader::kRows, range.count - row);
+  const std::int64_t piece_rows = std::max(RangeReader::kRows, range.count / RangeReader::kMostPieces + 1);
+  const auto reader = std::make_shared<RangeReader>(source.schema, piece_rows);
+  for (std::int64_t left = range.count; left > 0; left -= source.pieces.back().rows.value()) {
+    const std::int64_t rows = std::min(piece_rows, left);
     source.pieces.push_back({.reader = reader,
                              .number = std::ssize(source.pieces),
                              .rows = rows,
