@@ -427,12 +427,52 @@ TEST(Dataset, AggregatesOfNullsFollowTheOption) {
   EXPECT_DOUBLE_EQ(rows.mean("a"), 1);
   EXPECT_EQ(rows.aggregate({mean("a")}, {.ignore_nulls = false}), (Row{{"mean(a)", Value()}}));
   EXPECT_THROW(rows.mean("a", {.ignore_nulls = false}), InvalidArgument);
+  EXPECT_EQ(rows.aggregate({count("a")}), (Row{{"count(a)", 1}}));
+  EXPECT_EQ(rows.aggregate({count("a")}, {.ignore_nulls = false}), (Row{{"count(a)", 2}}));
 }
 
 TEST(Dataset, HasNoMeanOfNothing) {
   const Dataset nothing = threads(range(5)).filter(column("id") > 10);
   EXPECT_THAT(message_of<InvalidArgument>([&] { nothing.mean("id"); }), HasSubstr("mean(id) cannot be computed"));
   EXPECT_EQ(nothing.aggregate({sum("id"), count("id")}), (Row{{"sum(id)", Value()}, {"count(id)", 0}}));
+}
+
+TEST(Dataset, IsFilteredByNumbersThatAColumnsTypeDoesNotHave) {
+  const Dataset rows = threads(from_batches({Batch{{"u", std::vector<std::uint64_t>{std::uint64_t{1} << 63, 1}},
+                                                   {"n", std::vector<std::int64_t>{(std::int64_t{1} << 60) + 1, -3}},
+                                                   {"small", std::vector<std::int32_t>{20'000'001, 0}},
+                                                   {"x", std::vector<double>{std::ldexp(1.0, 60), 0.5}}}}));
+  const auto kept = [&](const Expression& condition) { return rows.filter(condition).count(); };
+  EXPECT_EQ(kept(column("u") > -1), 2);
+  EXPECT_EQ(kept(-1 < column("u")), 2);
+  EXPECT_EQ(kept(column("u") != -1), 2);
+  EXPECT_EQ(kept(column("u") == -1), 0);
+  EXPECT_EQ(kept(column("u") <= -1), 0);
+  EXPECT_EQ(kept(column("u") >= 0.5), 2);
+  EXPECT_EQ(kept(column("u") > 1.5), 1);
+  EXPECT_EQ(kept(column("u") < 1e30), 2);
+  EXPECT_EQ(kept(column("u") == std::ldexp(1.0, 63)), 1);
+  EXPECT_EQ(kept(column("n") > std::ldexp(1.0, 60)), 1);
+  EXPECT_EQ(kept(column("n") == std::ldexp(1.0, 60)), 0);
+  EXPECT_EQ(kept(column("n") >= -3.5), 2);
+  EXPECT_EQ(kept(-2.5 > column("n")), 1);
+  EXPECT_EQ(kept(column("n") < kNan), 0);
+  EXPECT_EQ(kept(column("n") != kNan), 2);
+  EXPECT_EQ(kept(column("small") > 0.5), 1);
+  EXPECT_EQ(kept(!(column("small") < 0.5)), 1);
+  EXPECT_EQ(kept(column("x") < (std::int64_t{1} << 61)), 2);
+  const Dataset nulls = threads(from_rows({{{"a", 1}}, {{"a", Value()}}}));
+  EXPECT_EQ(nulls.filter(column("a") < 1e30).count(), 1);
+  EXPECT_EQ(nulls.filter(!(column("a") > 1e30)).count(), 1);
+}
+
+TEST(Dataset, HasAsManyRowsInARangeAsAreAskedFor) {
+  const std::int64_t many = std::int64_t{1} << 40;
+  const Dataset rows = threads(range(many));
+  EXPECT_EQ(rows.count(), many);
+  EXPECT_EQ(ids_of(rows.limit(3)), numbers(0, 3));
+  EXPECT_EQ(ids_of(rows.skip(many - 2)), numbers(many - 2, many));
+  EXPECT_THAT(rows.skip(many / 2).take(1), ElementsAre(Row{{"id", many / 2}}));
 }
 
 TEST(Dataset, SumsIntegersExactlyOrSaysThatItCannot) {

@@ -66,6 +66,14 @@ TEST(CountDistinct, CountsTextsAndNumbersWithoutNulls) {
   EXPECT_EQ(doubles({0., -0., kNan, kNan, 3}).count_distinct("x", {.ignore_nan = true}), 2);
 }
 
+TEST(CountDistinct, HasNullAsOneMoreValueOnRequest) {
+  const Dataset rows = from_json({arrow::field("t", arrow::utf8()), arrow::field("n", arrow::null())},
+                                 R"([{"t": "a"}, {"t": null}, {"t": null}, {"t": "b"}])");
+  EXPECT_EQ(rows.count_distinct("t", {.ignore_nulls = false}), 3);
+  EXPECT_EQ(rows.count_distinct("n", {.ignore_nulls = false}), 1);
+  EXPECT_EQ(rows.limit(1).count_distinct("t", {.ignore_nulls = false}), 1);
+}
+
 TEST(Distribution, SaysWhatIsWrongBeforeAnythingRuns) {
   const Dataset rows = doubles({1, 2});
   EXPECT_THAT(message_of<InvalidArgument>([&] { rows.quantile("x", 1.5); }),
@@ -90,6 +98,14 @@ TEST(StratifiedSplit, GivesEachClassItsShareWithinOneRow) {
   EXPECT_THAT(test_rows_of_classes({50, 30, 20}, 10), ElementsAre(5, 3, 2));
   EXPECT_THAT(test_rows_of_classes({5, 5, 5}, 4), ElementsAre(2, 1, 1));
   EXPECT_THAT(test_rows_of_classes({7, 90, 3}, 33), ElementsAre(2, 30, 1));
+}
+
+TEST(StratifiedSplit, HasARowOfEachClassInBothParts) {
+  EXPECT_THAT(test_rows_of_classes({2, 98}, 10), ElementsAre(1, 9));
+  EXPECT_THAT(test_rows_of_classes({2, 98}, 90), ElementsAre(1, 89));
+  EXPECT_THAT(test_rows_of_classes({3, 2, 95}, 7), ElementsAre(1, 1, 5)) << "the exact shares are 0.21, 0.14 and 6.65";
+  EXPECT_THAT(test_rows_of_classes({2, 2, 2, 2, 16}, 5), ElementsAre(1, 1, 1, 1, 1));
+  EXPECT_THAT(test_rows_of_classes({2, 2, 2, 2, 16}, 19), ElementsAre(1, 1, 1, 1, 15));
 }
 
 Dataset classes(const std::vector<std::int64_t>& values) {

@@ -174,16 +174,19 @@ struct JoinOptions {
 struct TrainTestSplitOptions {
   bool shuffle = false;    ///< shuffle all rows before
   std::uint64_t seed = 0;  ///< seed for shuffle
-  /// A column whose values have the same proportions in both parts, within one row each; of any type that groupby has.
-  /// The test gets the last rows of each value. The column is read once to find out which they are, for which four
-  /// bytes of each row are held in memory, and a bit afterwards; both parts read all rows. Every value needs two rows,
-  /// and a row in each part; otherwise InvalidArgument. Empty: any rows.
+  /// A column whose values have the same proportions in both parts, within one row each, or as near as a row of each
+  /// value in each part allows; of any type that groupby has. The test gets the last rows of each value. The column is
+  /// read once to find out which they are, for which four bytes of each row are held in memory, and a bit afterwards;
+  /// both parts read all rows. Every value needs two rows, and each part as many rows as there are values; otherwise
+  /// InvalidArgument. Empty: any rows.
   std::string stratify = {};
 };
 
 /// Options of aggregates: values that they leave out.
 struct AggregateOptions {
-  bool ignore_nulls = true;  ///< false: a column with nulls has the result null
+  /// If false, a column with nulls has the result null; count counts its nulls, too, and count_distinct has null as one
+  /// more value, as Ray Data has it.
+  bool ignore_nulls = true;
   /// If true, NaN is left out like null. Otherwise sum, mean and std of a column with NaN are NaN, and min and max are
   /// those of its other values.
   bool ignore_nan = false;
@@ -202,7 +205,7 @@ struct Aggregate {
     /// A double, interpolated between the two values around it, as numpy and pandas do it by default. All values of
     /// a group, or without groups of all rows, are held in memory, as doubles.
     quantile,
-    count_distinct,  ///< number of different values, without null; they are held in memory as those of quantile
+    count_distinct,  ///< number of different values; they are held in memory as those of quantile
   };
   Kind kind = Kind::count;  ///< see Kind
   /// Column of numbers or truth values; decimals are summed as doubles. min and max also accept texts, dates, times and
@@ -463,7 +466,8 @@ class Dataset {
   /// See mean, and Aggregate::Kind::quantile. Throws InvalidArgument for a `q` that is not from 0 to 1.
   double quantile(const std::string& column, double q, const AggregateOptions& options = {}) const;
   double median(const std::string& column, const AggregateOptions& options = {}) const;  ///< the quantile of 0.5
-  /// Returns the number of different values of a column, without null; 0 if there are none.
+  /// Returns the number of different values of a column, without null unless AggregateOptions::ignore_nulls is off; 0
+  /// if there are none.
   std::int64_t count_distinct(const std::string& column, const AggregateOptions& options = {}) const;
 
   /// Returns the batches, in the order of the rows, prepared ahead in threads. Each loop over the returned object is an
