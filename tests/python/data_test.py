@@ -628,6 +628,23 @@ def test_other_ranks_share_the_rest_of_a_pass_if_they_resume_it(fit, resume):
         [2, 3, 4, 7, 8, 9] if resume else list(range(10)))
 
 
+def test_a_run_resumes_a_pass_whose_functions_make_more_rows(fit, tmp_path):
+    def trains():
+        seen = []
+        for batch in train.get_dataset_shard("train", resume=True).iter_batches(batch_size=8):
+            seen += batch["id"].tolist()
+            train.report({"seen": len(seen)}, checkpoint=lambda directory: None)
+            if not (tmp_path / "failed").exists():
+                (tmp_path / "failed").touch()
+                raise RuntimeError("in the middle of a pass")
+        return seen
+
+    datasets = {"train": data.range(4).flat_map(lambda row: [row] * 3)}
+    with pytest.raises(cadre.CadreError, match="in the middle of a pass"):
+        fit(trains, datasets, num_workers=1)
+    assert fit(trains, datasets, num_workers=1).return_value == [2, 3, 3, 3]
+
+
 def test_a_resumed_run_begins_a_new_pass_where_a_condition_left_all_rows_of_the_last(fit, tmp_path):
     def trains():
         seen = [row for batch in train.get_dataset_shard("train", resume=True).iter_batches(batch_size=5)

@@ -96,7 +96,7 @@ class DataIterator:
         return lambda: self._pass_of_share(arguments)
 
     def _pass_of_share(self, arguments):
-        """Begins the rest of a pass that was interrupted, or where nothing is left of it, and otherwise, the next pass."""
+        """Begins the next pass, or goes on with one that was interrupted if it has batches left."""
         batches = self._begin_epoch().iterate(*arguments)
         if self._agreement is not None:
             batches = self._agreement.common(batches)
@@ -135,12 +135,14 @@ def of_run(name, is_split, resume):
         return DataIterator(dataset)
     shard = _data.run_shard(name, equal=True, shuffle=False, seed=0)
     agreement = None
-    if _core.train.world_size() > 1 and not dataset._rows.keeps_rows():
+    keeps_rows = dataset._rows.keeps_rows()
+    if _core.train.world_size() > 1 and not keeps_rows:
         agreement = _Agreement(name, _core.train.world_size(), _core.train.world_rank())
     position = shard.position()  # of the checkpoint that the run goes on from
     shared = sum(end - begin for begin, end in position["ranges"])  # fewer where other ranks have taken rows of the pass
     has_begun = position["taken"] > 0 or shared < position["rows"]
-    has_rest = position["taken"] < shared // position["world_size"]  # if all rows are taken: not after a condition
+    # Where functions and conditions change the number of rows, the loop finds out.
+    has_rest = not keeps_rows or position["taken"] < shared // position["world_size"]
     if has_begun and not (resume and has_rest):
         shard.set_epoch(shard.epoch + 1)
         has_begun = False
