@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <set>
 
 #include "cadre/error.h"
@@ -89,6 +90,20 @@ std::vector<Direction> directions_of(const std::vector<Objective>& metrics, cons
   }
   faults.throw_if_any("the comparison by several metrics");
   return directions;
+}
+
+std::optional<double> finite_number(const Metrics& result, const std::string& metric) {
+  const std::optional<double> number = result.number(metric);
+  return number && std::isfinite(*number) ? number : std::nullopt;
+}
+
+std::optional<std::size_t> index_of_best(std::span<const std::optional<double>> values, Mode mode) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!values[i]) continue;
+    if (!best || (mode == Mode::max ? *values[i] > *values[*best] : *values[i] < *values[*best])) best = i;
+  }
+  return best;
 }
 
 const char* to_string(Mode mode) { return mode == Mode::max ? "max" : "min"; }

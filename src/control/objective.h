@@ -1,11 +1,14 @@
-// A metric and its direction. The experiment's are used wherever neither is given.
+// A metric and its direction: the experiment's where neither is given; and the best of its values.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cadre/checkpoint_config.h"
+#include "cadre/value.h"
 
 namespace cadre::control {
 
@@ -32,6 +35,11 @@ Direction direction_of(Objective metric, std::optional<Mode> mode, const Objecti
 // Does the same for several metrics. Throws InvalidArgument with all faults if there is none, one occurs twice or one
 // has no direction.
 std::vector<Direction> directions_of(const std::vector<Objective>& metrics, const Objective& experiments = {});
+
+// Returns the metric's value in a result if it is a finite number.
+std::optional<double> finite_number(const Metrics& result, const std::string& metric);
+// Returns the index of the best value, of equal ones the first; empty: there is none.
+std::optional<std::size_t> index_of_best(std::span<const std::optional<double>> values, Mode mode);
 
 // Returns "min" or "max".
 const char* to_string(Mode mode);

@@ -1,9 +1,9 @@
 #include "tune/console/status.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
+#include "control/objective.h"
 #include "tune/result_keys.h"
 
 namespace cadre::tune::console {
@@ -19,8 +19,8 @@ void add_once(std::vector<std::string>& names, const std::string& name) {
 
 // Returns the metric of a trial's latest result, negated for Mode::min; nothing if it is not a finite number.
 std::optional<double> score_of(const Trial& trial, const Focus& focus) {
-  const std::optional<double> number = trial.last_result.number(focus.metric);
-  if (!number || !std::isfinite(*number)) return std::nullopt;
+  const std::optional<double> number = control::finite_number(trial.last_result, focus.metric);
+  if (!number) return std::nullopt;
   return focus.mode == Mode::max ? *number : -*number;
 }
 

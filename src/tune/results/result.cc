@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 
 #include "base/json.h"
@@ -20,13 +19,6 @@ namespace cadre::tune {
 namespace {
 
 using store::ExperimentReader;
-
-std::optional<double> finite_number(const Metrics& metrics, const std::string& metric) {
-  const std::optional<double> number = metrics.number(metric);
-  return number && std::isfinite(*number) ? number : std::nullopt;
-}
-
-bool is_better(double a, double b, Mode mode) { return mode == Mode::max ? a > b : a < b; }
 
 Metrics read_metrics(ExperimentReader& reader, std::int64_t result, const std::string& trial_id) {
   return Metrics(base::parse_json(reader.metrics(result), "a result of trial " + trial_id).dict());
@@ -147,18 +139,12 @@ void Result::lacks_in_column(std::string_view name, std::size_t index) const {
 
 Checkpoint Result::get_best_checkpoint(const Objective& objective, std::optional<Mode> direction) const {
   const auto [metric, mode] = control::direction_of(objective, direction);
-  const std::pair<Checkpoint, Metrics>* best = nullptr;
-  std::optional<double> best_value;
-  for (const auto& candidate : best_checkpoints) {
-    const std::optional<double> value = finite_number(candidate.second, metric);
-    if (value && (!best_value || is_better(*value, *best_value, mode))) {
-      best = &candidate;
-      best_value = value;
-    }
-  }
-  if (best == nullptr)
-    throw NotFound("trial " + trial_id + " has no checkpoint whose result has a number \"" + metric + "\"");
-  return best->first;
+  std::vector<std::optional<double>> values;
+  for (const auto& [checkpoint, reported] : best_checkpoints)
+    values.push_back(control::finite_number(reported, metric));
+  const std::optional<std::size_t> best = control::index_of_best(values, mode);
+  if (!best) throw NotFound("trial " + trial_id + " has no checkpoint whose result has a number \"" + metric + "\"");
+  return best_checkpoints[*best].first;
 }
 
 ResultGrid::ResultGrid(std::filesystem::path experiment_path, std::vector<Result> results, const Objective& metric)
@@ -173,11 +159,7 @@ ResultGrid::ResultGrid(std::filesystem::path experiment_path, std::vector<Result
 
 const Result& ResultGrid::get_best_result(const Objective& metric, std::optional<Mode> direction, Scope scope) const {
   const auto [name, mode] = control::direction_of(metric, direction, {summary_.metric, summary_.mode});
-  const std::vector<std::optional<double>> values = scores(name, scope);
-  std::optional<std::size_t> best;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i] && (!best || is_better(*values[i], *values[*best], mode))) best = i;
-  }
+  const std::optional<std::size_t> best = control::index_of_best(scores(name, scope), mode);
   if (!best)
     throw NotFound("no trial of " + experiment_path_.string() + " has a finite number \"" + name + "\" in its " +
                    (scope == Scope::last ? "last result" : "results") + reported_instead(results_) +
@@ -217,13 +199,13 @@ std::vector<std::optional<double>> ResultGrid::scores(const std::string& metric,
   std::vector<std::optional<double>> scores(results_.size());
   if (scope == Scope::last) {
     std::ranges::transform(results_, scores.begin(),
-                           [&](const Result& result) { return finite_number(result.metrics, metric); });
+                           [&](const Result& result) { return control::finite_number(result.metrics, metric); });
     return scores;
   }
   std::vector<double> values;
   for_each_result([&](const Result& trial, std::size_t index, const Metrics& metrics) {
     if (index == 0) values.clear();
-    if (const auto value = finite_number(metrics, metric)) values.push_back(*value);
+    if (const auto value = control::finite_number(metrics, metric)) values.push_back(*value);
     const bool is_last = index + 1 == trial.num_results();
     if (is_last && !values.empty())
       scores[static_cast<std::size_t>(&trial - results_.data())] = in_scope(values, scope);

@@ -1,6 +1,5 @@
 // The tables of a ResultGrid: results as CSV and as lines of JSON.
 #include <algorithm>
-#include <cmath>
 #include <ostream>
 #include <unordered_map>
 
@@ -34,8 +33,8 @@ class RowChoice {
 
   // Returns true if `metrics` replaces the result chosen so far. Chooses the last result if none has the metric.
   bool take(const Metrics& metrics) {
-    const std::optional<double> number = metrics.number(metric_);
-    if (!number || !std::isfinite(*number)) return !best_;
+    const std::optional<double> number = control::finite_number(metrics, metric_);
+    if (!number) return !best_;
     const double score = mode_ == Mode::max ? *number : -*number;
     if (best_ && score <= *best_) return false;
     best_ = score;

@@ -10,7 +10,7 @@
 #include "cadre/stored.h"
 #include "cadre/tune/tuner.h"
 #include "control/objective.h"
-#include "tune/stoppers/metric_values.h"
+#include "tune/stoppers/standard_deviation.h"
 
 namespace cadre::tune {
 namespace {
@@ -20,7 +20,7 @@ class ExperimentPlateau final : public Stopper {
   explicit ExperimentPlateau(ExperimentPlateauStopper options) : options_(std::move(options)) {}
 
   bool on_result(const TrialView&, const Metrics& result) override {
-    const std::optional<double> value = finite_number(result, options_.metric.name);
+    const std::optional<double> value = control::finite_number(result, options_.metric.name);
     if (!value) return false;
     const auto better = [this](double a, double b) { return options_.mode == Mode::min ? a < b : a > b; };
     state_.best.insert(std::ranges::upper_bound(state_.best, *value, better), *value);

@@ -12,8 +12,8 @@
 #include "cadre/tune/parameters.h"
 #include "cadre/tune/tuner.h"
 #include "control/objective.h"
-#include "tune/stoppers/metric_values.h"
 #include "tune/stoppers/regret_bound.h"
+#include "tune/stoppers/standard_deviation.h"
 
 namespace cadre::tune {
 namespace {
@@ -69,7 +69,7 @@ class Terminator final : public Stopper {
 
 void Terminator::on_trial_end(const TrialView& trial) {
   if (trial.status() != TrialStatus::terminated) return;
-  const std::optional<double> value = finite_number(trial.last_result(), options_.metric.name);
+  const std::optional<double> value = control::finite_number(trial.last_result(), options_.metric.name);
   std::optional<Point> point = parameters_.point_of(trial.config());
   if (!value || !point) return;
   const auto* scores = std::get_if<CrossValidationError>(&options_.error);

@@ -1,4 +1,4 @@
-#include "tune/stoppers/metric_values.h"
+#include "tune/stoppers/standard_deviation.h"
 
 #include <cmath>
 
@@ -10,11 +10,6 @@ double standard_deviation(const std::vector<double>& values) {
   double variance = 0;
   for (const double value : values) variance += (value - mean) * (value - mean) / static_cast<double>(values.size());
   return std::sqrt(variance);
-}
-
-std::optional<double> finite_number(const Metrics& result, const std::string& metric) {
-  std::optional<double> number = result.number(metric);
-  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 }  // namespace cadre::tune
