@@ -3,7 +3,7 @@
 ///
 /// All hooks are called in the thread and process of Trainer::fit, one callback after the other in the order of
 /// RunConfig::callbacks, after the event that they report has been committed; workers that wait for an answer have it
-/// by then. A callback that throws is reported on standard error and disabled, and the run continues without it.
+/// by then. A callback that throws is reported and disabled, and the run continues without it.
 ///
 /// Source: Ray Train's UserCallback.
 #pragma once
@@ -57,7 +57,7 @@ class Callback {
   /// Called last, when the run has finished, failed or been interrupted. Not called if fit() throws StorageError or
   /// EngineError.
   virtual void on_end(const RunContext& run);
-  /// Returns the callback's name in messages. Default: "Callback".
+  /// Returns the callback's name in messages. Called once, before all hooks. Default: "Callback".
   virtual std::string name() const;
 };
 

@@ -164,10 +164,6 @@ void Shell::sync() {
   }
 }
 
-void Shell::warn_of_errors() {
-  for (const std::string& error : file_worker_.take_errors()) warn(error);
-}
-
 std::vector<std::string> Shell::pending_deletions() const {
   std::vector<std::string> pending;
   for (const auto& [id, directory] : to_delete_) pending.push_back(directory);

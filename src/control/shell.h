@@ -68,6 +68,9 @@ class Shell {
   const WorkPlace& work_place() const { return work_place_; }
   void say(const std::string& text) const { setting_.print(text, false); }
   void warn(const std::string& text) const { say("Warning: " + text); }
+  void warn(const std::vector<std::string>& texts) const {
+    for (const std::string& text : texts) warn(text);
+  }
   std::filesystem::path path_of(const std::filesystem::path& inner) const { return setting_.directory / inner; }
 
   // Prepares the work place; call before the first worker starts, after a recovery.
@@ -97,7 +100,7 @@ class Shell {
   void delete_after_sync(checkpoint::CheckpointId id, std::filesystem::path directory);
   // Syncs the store; then deletes what waits for that.
   void sync();
-  void warn_of_errors();
+  void warn_of_errors() { warn(file_worker_.take_errors()); }
   // Returns directories that were to be deleted and may not be yet.
   std::vector<std::string> pending_deletions() const;
   // Publishes the rest, for as long as PublishConfig allows or until another interrupt.

@@ -1,11 +1,5 @@
 #include "train/callback_list.h"
 
-#include <fmt/format.h>
-
-#include <utility>
-
-#include "worker/worker.h"
-
 namespace cadre::train {
 
 void Callback::on_start(const RunContext&) {}
@@ -19,24 +13,6 @@ void Callback::after_validation(const RunContext&, const ReportedCheckpoint&) {}
 void Callback::after_exception(const RunContext&, const std::map<std::int64_t, std::string>&) {}
 void Callback::on_end(const RunContext&) {}
 std::string Callback::name() const { return "Callback"; }
-
-CallbackList::CallbackList(const Callbacks& callbacks) {
-  for (const std::shared_ptr<Callback>& callback : callbacks) entries_.push_back({callback});
-}
-
-template <class Call>
-void CallbackList::for_each(const char* hook, Call call) {
-  for (Entry& entry : entries_) {
-    if (!entry.is_on) continue;
-    try {
-      call(*entry.callback);
-    } catch (...) {
-      entry.is_on = false;
-      warnings_.push_back(fmt::format("the callback {} failed in {}, and is switched off: {}", entry.callback->name(),
-                                      hook, worker::describe_current_exception()));
-    }
-  }
-}
 
 void CallbackList::on_start(const RunContext& run) {
   for_each("on_start", [&](Callback& callback) { callback.on_start(run); });
@@ -62,7 +38,5 @@ void CallbackList::after_exception(const RunContext& run, const std::map<std::in
 void CallbackList::on_end(const RunContext& run) {
   for_each("on_end", [&](Callback& callback) { callback.on_end(run); });
 }
-
-std::vector<std::string> CallbackList::take_warnings() { return std::exchange(warnings_, {}); }
 
 }  // namespace cadre::train

@@ -103,7 +103,7 @@ void Controller::recover() {
 std::vector<Event> Controller::begin() {
   patiently([&] { files_.write_params(); });
   callbacks_.on_start(context());
-  say_callback_warnings();
+  warn(callbacks_.take_warnings());
   std::vector<Event> first;
   beginning_.machine = engine_.resources();
   beginning_.nodes = resources::node_list(engine_.nodes());
@@ -402,7 +402,7 @@ void Controller::turn_ends(const std::vector<Step>& turn) {
   for (const Step& step : turn) {
     for (const Action& action : step.actions) tell_callbacks(action);
   }
-  say_callback_warnings();
+  warn(callbacks_.take_warnings());
 }
 
 // Blocks until the experiment has answered: ranks are waiting in report(), so nothing else of this run can happen
@@ -622,7 +622,7 @@ void Controller::end_turns() {
 void Controller::end() {
   remove_leftovers();
   callbacks_.on_end(context());
-  say_callback_warnings();
+  warn(callbacks_.take_warnings());
 }
 
 // ---- Callbacks
@@ -657,10 +657,6 @@ void Controller::tell_callbacks(const Action& action) {
     of_group.world_size = failed->workers;
     callbacks_.after_exception(of_group, failed->causes);
   }
-}
-
-void Controller::say_callback_warnings() {
-  for (const std::string& warning : callbacks_.take_warnings()) warn(warning);
 }
 
 }  // namespace cadre::train

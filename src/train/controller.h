@@ -94,7 +94,6 @@ class Controller final : public control::Turns<Run> {
   Value as_workers_see(const Value& entries) const;
   RunContext context() const;
   void tell_callbacks(const Action& action);
-  void say_callback_warnings();
 
   const Description& description_;
   Run& run_;

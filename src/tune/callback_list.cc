@@ -10,35 +10,15 @@
 #include "base/value_limits.h"
 #include "cadre/error.h"
 #include "tune/result_keys.h"
-#include "worker/worker.h"
 
 namespace cadre::tune {
 
-CallbackList::CallbackList(Callbacks callbacks, const Experiment& experiment, std::filesystem::path directory,
+CallbackList::CallbackList(const Callbacks& callbacks, const Experiment& experiment, std::filesystem::path directory,
                            std::string trainable)
-    : experiment_(experiment), directory_(std::move(directory)), trainable_(std::move(trainable)) {
-  for (std::shared_ptr<Callback>& callback : callbacks) {
-    std::string name = callback->name();
-    entries_.push_back({std::move(callback), std::move(name)});
-  }
-}
-
-template <class Call>
-void CallbackList::call(Entry& entry, const char* hook, Call call) {
-  if (!entry.is_on) return;
-  try {
-    call(*entry.callback);
-  } catch (...) {
-    entry.is_on = false;
-    warnings_.push_back(fmt::format("the callback {} failed in {}, and is switched off: {}", entry.name, hook,
-                                    worker::describe_current_exception()));
-  }
-}
-
-template <class Call>
-void CallbackList::for_each(const char* hook, Call to_call) {
-  for (Entry& entry : entries_) call(entry, hook, to_call);
-}
+    : GuardedCallbacks(callbacks),
+      experiment_(experiment),
+      directory_(std::move(directory)),
+      trainable_(std::move(trainable)) {}
 
 void CallbackList::setup(const ExperimentInfo& experiment) {
   for_each("setup", [&](Callback& callback) { callback.setup(experiment); });

@@ -1,4 +1,4 @@
-// The callbacks of an experiment, called in order. A callback that throws is switched off.
+// The callbacks of an experiment: passes them what happens, and keeps their states.
 #pragma once
 
 #include <filesystem>
@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "cadre/tune/callback.h"
+#include "control/guarded_callbacks.h"
 #include "tune/experiment.h"
 
 namespace cadre::tune {
 
-class CallbackList {
+class CallbackList final : public control::GuardedCallbacks<Callback> {
  public:
-  CallbackList(Callbacks callbacks, const Experiment& experiment, std::filesystem::path directory,
+  CallbackList(const Callbacks& callbacks, const Experiment& experiment, std::filesystem::path directory,
                std::string trainable);
 
   void setup(const ExperimentInfo& experiment);
@@ -28,16 +29,8 @@ class CallbackList {
   // Returns the callbacks' state as JSON if it differs from the state returned or loaded last, otherwise nothing.
   std::optional<std::string> changed_state();
   void load_state(const std::string& state);
-  // Returns the warnings for the user since the last call.
-  std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
 
  private:
-  struct Entry {
-    std::shared_ptr<Callback> callback;
-    std::string name;
-    bool is_on = true;
-    Value state = {};
-  };
   class Trials final : public TrialList {
    public:
     explicit Trials(const CallbackList& list) : list_(list) {}
@@ -52,23 +45,16 @@ class CallbackList {
 
   TrialInfo info_of(const Trial& trial) const;
   TrialInfo info_of(TrialIndex trial) const { return info_of(experiment_.trials().at(trial)); }
-  // Runs `call` for one callback, or for each, unless it is switched off; `hook` is its name in warnings.
-  template <class Call>
-  void call(Entry& entry, const char* hook, Call call);
-  template <class Call>
-  void for_each(const char* hook, Call call);
   void start(const Launch& launch);
   void commit(const CommitCheckpoint& checkpoint);
   void end(const LogEnd& ended);
 
-  std::vector<Entry> entries_;
   List others_ = {};  // saved states of callbacks that this program does not have
   const Experiment& experiment_;
   std::filesystem::path directory_;
   std::string trainable_;
   std::int64_t iteration_ = 0;
   std::string saved_ = {};
-  std::vector<std::string> warnings_ = {};
 };
 
 }  // namespace cadre::tune

@@ -383,16 +383,12 @@ void Controller::discard_half_checkpoints(const WorkerEnded& ended) {
   }
 }
 
-void Controller::say_callback_warnings() {
-  for (const std::string& warning : callbacks_.take_warnings()) warn(warning);
-}
-
 // ---- Between the turns, and at the end
 
 void Controller::tick(TimePoint now) {
   console_.tick(now);
-  for (const std::string& warning : files_.take_warnings()) warn(warning);
-  say_callback_warnings();
+  warn(files_.take_warnings());
+  warn(callbacks_.take_warnings());
 }
 
 void Controller::add_deadlines(control::Earliest& earliest) const {
@@ -407,7 +403,7 @@ void Controller::end_turns() {
 
 void Controller::session_ends() {
   callbacks_.end();
-  say_callback_warnings();
+  warn(callbacks_.take_warnings());
 }
 
 // Returns the checkpoints that trials may continue from, and the latest one of every trial for the user.

@@ -87,7 +87,6 @@ class Controller final : public control::Turns<Experiment> {
   void remove_forgotten_checkpoints(const Trial& trial);
   void take_over(const TakeOver& take_over);
   void discard_half_checkpoints(const WorkerEnded& ended);
-  void say_callback_warnings();
   ExperimentInfo info() const;
   void take_snapshot();
 

@@ -421,6 +421,36 @@ TEST(Trainer, CallbacksHearOfEverythingOnceAndOneThatThrowsIsSwitchedOff) {
   EXPECT_THAT(late->heard, ElementsAre("on_start run", "on_end 2"));
 }
 
+// Has no name any more once a hook has thrown.
+class LosesItsName final : public train::Callback {
+ public:
+  void after_report(const train::RunContext&, const Metrics&, const std::optional<Checkpoint>&) override {
+    has_thrown_ = true;
+    throw std::runtime_error("no more");
+  }
+  std::string name() const override {
+    if (has_thrown_) throw std::runtime_error("no name");
+    return "LosesItsName";
+  }
+
+ private:
+  bool has_thrown_ = false;
+};
+
+TEST(Trainer, ACallbackThatThrowsAndWhoseNameThrowsThenDoesNotEndTheRun) {
+  const TemporaryDirectory storage;
+  train::TrainerOptions options = options_in(storage.path(), 1, {{"steps", 2}});
+  options.run_config.verbose = 1;
+  options.run_config.callbacks = {std::make_shared<LosesItsName>()};
+  ::testing::internal::CaptureStdout();
+  const train::Result result = train::Trainer(fn<counts>, options).fit();
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(),
+              HasSubstr("the callback LosesItsName failed in after_report, and is switched off: "
+                        "std::runtime_error: no more"));
+  EXPECT_TRUE(result.finished);
+  EXPECT_THAT(steps_of(result), ElementsAre(1, 2));
+}
+
 void reports_its_rank(const Config&) { train::report({{"rank", train::get_context().get_world_rank()}}); }
 
 TEST(Trainer, ACallbackMayHearTheMetricsOfAllRanks) {

@@ -94,7 +94,8 @@ class Callback {
   virtual Value get_state() const { return {}; }
   /// Restores the state that get_state() returned. Called after a restore, before setup().
   virtual void set_state(const Value& state);
-  /// Returns the name for messages, by which the state is found again. Default: the name of its class.
+  /// Returns the name for messages, by which the state is found again. Called once, before all hooks. Default: the
+  /// name of its class.
   virtual std::string name() const;
 };
 
