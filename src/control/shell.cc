@@ -98,6 +98,12 @@ void Shell::act_patiently(const std::function<void()>& act) const {
   }
 }
 
+std::vector<std::string> Shell::needs_of(const std::string& checkpoint) const {
+  std::vector<std::string> needs;
+  patiently([&] { needs = work_place_.needs(checkpoint); });
+  return needs;
+}
+
 void Shell::resumably(const std::function<void()>& act) const {
   const auto resumable = [this](const char* reason) {
     return fmt::format("the {} is interrupted: {}. Continue it with {} from {}", setting_.tenant.what, reason,

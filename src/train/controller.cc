@@ -461,7 +461,7 @@ void Controller::launch(const LaunchGroup& group) {
   nodes_of_ranks_.clear();
   for (const resources::Place& place : group.places) nodes_of_ranks_.push_back(place.node);
   const std::string& from = beginning.empty() ? group.checkpoint : beginning;
-  const std::vector<std::string> needed = needs(from);
+  const std::vector<std::string> needed = needs_of(from);
   for (Rank rank = 0; rank < world_size; ++rank) {
     const resources::Place& place = group.places.at(static_cast<std::size_t>(rank));
     const Resources& machine = group.machines.at(place.node);
@@ -532,7 +532,7 @@ void Controller::start(const StartValidator& validator) {
                 {.assignment = {entry_of(validator.wanted), to_value(assignment)},
                  .node = node,
                  .directory = work_place().path_of(own_directory, node),
-                 .needs = needs(validator.checkpoint),
+                 .needs = needs_of(validator.checkpoint),
                  .cpus = config.resources.cpus,
                  .starts_workers = starts_workers});
 }
@@ -544,12 +544,6 @@ void Controller::answer(const AnswerGroup& answer) {
     if (!answer.checkpoint.empty()) message.checkpoint = work_place().checkpoint(answer.checkpoint, node).string();
     engine_.answer(worker_id(rank, answer.attempt), message);
   }
-}
-
-std::vector<std::string> Controller::needs(const std::string& checkpoint) const {
-  std::vector<std::string> needs;
-  patiently([&] { needs = work_place().needs(checkpoint); });
-  return needs;
 }
 
 void Controller::reply(std::vector<worker::KeyValues::Reply> replies) {

@@ -77,7 +77,6 @@ class Controller final : public control::Turns<Run> {
   void add_upload_events(std::vector<Event>& events);
   void ask(channel::Caller caller, const Value& content);
   std::optional<engine::NodeId> own_directory_of(Rank rank) const;
-  std::vector<std::string> needs(const std::string& checkpoint) const;
   static std::optional<ValidatorLacksWorkers> lacks_workers(const channel::Message& message);
   void check_resources(std::vector<Event>& events);
   std::optional<std::string> fault_of_group(const GroupCheckpoint& checkpoint) const;

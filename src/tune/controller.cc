@@ -320,12 +320,6 @@ std::string Controller::address_of(engine::NodeId node) const {
   return address.empty() ? "127.0.0.1" : address;
 }
 
-std::vector<std::string> Controller::needs_of(const Launch& launch) const {
-  std::vector<std::string> needs;
-  patiently([&] { needs = work_place().needs(launch.checkpoint); });
-  return needs;
-}
-
 void Controller::launch(const Launch& launch) {
   const Trial& trial = experiment_.trials().at(launch.trial);
   if (launch.attempt == 1 && files_.found_directory_of(launch.trial)) remove_forgotten_checkpoints(trial);
@@ -335,7 +329,7 @@ void Controller::launch(const Launch& launch) {
                 {.assignment = {entry_of(setting_.trainable), to_value(assignment_of(launch))},
                  .node = launch.place.node,
                  .directory = work_place().path_of(trial.directory, launch.place.node),
-                 .needs = needs_of(launch),
+                 .needs = needs_of(launch.checkpoint),
                  .cpus = launch.needs.own_cpus,
                  .memory_bytes = setting_.options.run_config.limits.memory_bytes,
                  .starts_workers = launch.needs.of_workers.has_value()});
@@ -366,7 +360,7 @@ void Controller::take_over(const TakeOver& take_over) {
   const Launch& start = take_over.start;
   const engine::WorkerId worker = worker_id(start.trial, start.attempt);
   agents_.begin(start);
-  engine_.bring(worker, needs_of(start));
+  engine_.bring(worker, needs_of(start.checkpoint));
   engine_.answer(worker, {channel::Verdict::take_over, "", to_value(assignment_of(start))});
 }
 

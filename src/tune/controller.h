@@ -81,7 +81,6 @@ class Controller final : public control::Turns<Experiment> {
   TrialAssignment assignment_of(const Launch& launch) const;
   std::vector<std::string> nodes_for_workers(const Launch& launch) const;
   std::string address_of(engine::NodeId node) const;
-  std::vector<std::string> needs_of(const Launch& launch) const;
   void launch(const Launch& launch);
   void start_agent(engine::WorkerId agent, TrialIndex trial, engine::NodeId node, Value payload);
   void remove_forgotten_checkpoints(const Trial& trial);
