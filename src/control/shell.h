@@ -84,7 +84,7 @@ class Shell {
   void patiently(const Act& act) const {
     act_patiently(std::cref(act));
   }
-  // Returns the files of the run that a worker which continues from `checkpoint` needs on its node (WorkPlace::needs).
+  // Returns WorkPlace::needs() of a checkpoint; waits while the disk is full.
   std::vector<std::string> needs_of(const std::string& checkpoint) const;
   // Calls `act`; adds to its errors how the run can be continued.
   void resumably(const std::function<void()>& act) const;

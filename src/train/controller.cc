@@ -464,7 +464,6 @@ void Controller::launch(const LaunchGroup& group) {
   const std::vector<std::string> needed = needs_of(from);
   for (Rank rank = 0; rank < world_size; ++rank) {
     const resources::Place& place = group.places.at(static_cast<std::size_t>(rank));
-    const Resources& machine = group.machines.at(place.node);
     const std::string own_directory = directory_of_rank(rank);
     patiently([&] {
       base::make_own_directory(path_of(own_directory));
@@ -486,8 +485,7 @@ void Controller::launch(const LaunchGroup& group) {
         .collective_timeout_ms = std::llround(static_cast<double>(collective_timeout.count()) / 1e6),
         .backend = description_.backend,
         .backend_options = description_.backend_options,
-        .visible_devices =
-            machine.gpus > 0 ? std::optional(resources::visible_devices(place.gpus, nodes, place.node)) : std::nullopt,
+        .visible_devices = resources::visible_devices(group.machines.at(place.node), place, nodes),
         .has_validator = !options.validation.function.name.empty(),
         .datasets = Config(options.datasets),
         .sends_metrics = !callbacks_.empty(),
@@ -525,9 +523,7 @@ void Controller::start(const StartValidator& validator) {
       .config = validator.wanted.config,
       .resources = config.resources,
       .worker_resources = workers,
-      .visible_devices = validator.machine.gpus > 0 ? std::optional(resources::visible_devices(
-                                                          validator.place.gpus, engine_.nodes(), validator.place.node))
-                                                    : std::nullopt};
+      .visible_devices = resources::visible_devices(validator.machine, validator.place, engine_.nodes())};
   engine_.start(validator_id(validator.id, validator.attempt),
                 {.assignment = {entry_of(validator.wanted), to_value(assignment)},
                  .node = node,

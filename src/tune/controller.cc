@@ -300,9 +300,7 @@ TrialAssignment Controller::assignment_of(const Launch& launch) const {
           .checkpoint_frequency = checkpoints.checkpoint_frequency.value_or(0),
           .checkpoint_at_end = checkpoints.checkpoint_at_end.value_or(false),
           .runs_in_directory = setting_.options.run_config.chdir_to_trial_dir,
-          .visible_devices = launch.machine.gpus > 0 ? std::optional(resources::visible_devices(
-                                                           launch.place.gpus, engine_.nodes(), launch.place.node))
-                                                     : std::nullopt};
+          .visible_devices = resources::visible_devices(launch.machine, launch.place, engine_.nodes())};
 }
 
 // Returns the names of the nodes on which the trial may start workers, if it has several.

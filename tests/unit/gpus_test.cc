@@ -43,6 +43,16 @@ TEST_F(Gpus, AreNumberedAmongTheAllowedOnes) {
   EXPECT_EQ(visible_devices({0, 2}), "0,2");
 }
 
+TEST_F(Gpus, OfANodeAreNamedAsTheyAreThere) {
+  ::unsetenv(kName);
+  const std::vector<Node> nodes{{.id = 0}, {.id = 1, .gpu_names = {"GPU-7", "GPU-8"}}};
+  const Resources machine{.gpus = 2};
+  EXPECT_EQ(visible_devices(machine, {.node = 0, .gpus = {1}}, nodes), "1");
+  EXPECT_EQ(visible_devices(machine, {.node = 1, .gpus = {1}}, nodes), "GPU-8");
+  EXPECT_EQ(visible_devices(machine, {.node = 1, .gpus = {}}, nodes), "") << "a worker without GPUs sees none";
+  EXPECT_EQ(visible_devices(Resources{.gpus = 0}, {.node = 0, .gpus = {}}, nodes), std::nullopt);
+}
+
 // The files of a driver with GPUs of these models; the last are not given to this process.
 class Driver {
  public:
