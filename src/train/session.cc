@@ -113,19 +113,16 @@ Value run_rank(channel::WorkerEnd& controller, const Value& payload,
 // No function has such a name.
 constexpr const char* kLoopOfHost = "training function of a host";
 
-const bool knows_loops_of_hosts = [] {
-  worker::register_entry(kLoopOfHost, [](channel::WorkerEnd& controller, const Value& payload) {
-    return run_rank(controller, payload, [](const RankAssignment& mine) {
-      return worker::host_of(mine.run_name).run(mine.function, {mine.config.value()});
+[[maybe_unused]] const bool knows_loops_of_hosts =
+    worker::register_entry(kLoopOfHost, [](channel::WorkerEnd& controller, const Value& payload) {
+      return run_rank(controller, payload, [](const RankAssignment& mine) {
+        return worker::host_of(mine.run_name).run(mine.function, {mine.config.value()});
+      });
     });
-  });
-  return true;
-}();
 
 }  // namespace
 
 std::string entry_of(const Loop& loop) {
-  static_cast<void>(knows_loops_of_hosts);
   return loop.host_function.is_set() ? kLoopOfHost : loop.name;
 }
 
@@ -498,10 +495,9 @@ base::Registry<cadre::detail::ConfigStruct>& loop_structs() {
 
 bool detail::register_loop(std::string_view name, LoopPointer function, cadre::detail::ConfigStruct config) {
   loop_structs().add(name, config);
-  worker::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
+  return worker::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
     return run_rank(controller, payload, [function](const RankAssignment& mine) { return function(mine.config); });
   });
-  return true;
 }
 
 }  // namespace cadre::train

@@ -69,20 +69,17 @@ Value run_validator(channel::WorkerEnd& controller, const Value& payload,
 // No function has such a name.
 constexpr const char* kValidatorOfHost = "validator of a host";
 
-const bool knows_validators_of_hosts = [] {
-  worker::register_entry(kValidatorOfHost, [](channel::WorkerEnd& controller, const Value& payload) {
-    return run_validator(controller, payload, [](const ValidatorAssignment& mine) {
-      const Value metrics = worker::host_of("a validator").run(mine.function, {mine.checkpoint, mine.config.value()});
-      return Metrics(metrics.dict());
+[[maybe_unused]] const bool knows_validators_of_hosts =
+    worker::register_entry(kValidatorOfHost, [](channel::WorkerEnd& controller, const Value& payload) {
+      return run_validator(controller, payload, [](const ValidatorAssignment& mine) {
+        const Value metrics = worker::host_of("a validator").run(mine.function, {mine.checkpoint, mine.config.value()});
+        return Metrics(metrics.dict());
+      });
     });
-  });
-  return true;
-}();
 
 }  // namespace
 
 std::string entry_of(const WantedValidation& wanted) {
-  static_cast<void>(knows_validators_of_hosts);
   return wanted.host_function.is_set() ? kValidatorOfHost : wanted.function;
 }
 
@@ -99,12 +96,11 @@ fs::path directory_of_validator(const fs::path& run_directory, const std::string
 }
 
 bool detail::register_validator(std::string_view name, ValidatorPointer function) {
-  worker::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
+  return worker::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
     return run_validator(controller, payload, [function](const ValidatorAssignment& mine) {
       return function(Checkpoint::from_directory(mine.checkpoint), mine.config);
     });
   });
-  return true;
 }
 
 }  // namespace cadre::train

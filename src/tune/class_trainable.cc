@@ -111,12 +111,11 @@ void run_class(Session& session, std::unique_ptr<ClassTrainable> object, const s
 
 bool detail::register_class(std::string_view name, ClassFactory make, TrainableMethods methods) {
   trainable_types().add(name, {.methods = methods});
-  worker::register_entry(
+  return worker::register_entry(
       name, [make, name = std::string(name), methods](channel::WorkerEnd& controller, const Value& payload) {
         run_trial(controller, payload, [&](Session& session) { run_class(session, make(), name, methods); });
         return Value();
       });
-  return true;
 }
 
 }  // namespace cadre::tune

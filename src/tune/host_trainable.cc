@@ -29,18 +29,15 @@ void run_host_trainable(Session& session) {
   host.run(assignment.function, {assignment.config.value(), assignment.parameters.value()});
 }
 
-const bool is_registered = [] {
-  worker::register_entry(kHostEntry, [](channel::WorkerEnd& controller, const Value& payload) {
-    run_trial(controller, payload, run_host_trainable);
-    return Value();
-  });
-  return true;
-}();
+[[maybe_unused]] const bool is_registered =
+    worker::register_entry(kHostEntry, [](channel::WorkerEnd& controller, const Value& payload) {
+      run_trial(controller, payload, run_host_trainable);
+      return Value();
+    });
 
 }  // namespace
 
 std::string entry_of(const Trainable& trainable) {
-  static_cast<void>(is_registered);
   if (trainable.program.is_set()) return program_entry();
   return trainable.host_function.is_set() ? kHostEntry : trainable.name;
 }

@@ -268,11 +268,10 @@ void run_trial(channel::WorkerEnd& controller, const Value& payload, const std::
 
 bool detail::register_trainable(std::string_view name, TrainingPointer function, ConfigType type) {
   trainable_types().add(name, {.config = type});
-  worker::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
+  return worker::register_entry(name, [function](channel::WorkerEnd& controller, const Value& payload) {
     run_trial(controller, payload, [function](Session& session) { function(session.assignment().config); });
     return Value();
   });
-  return true;
 }
 
 const Config& detail::parameters_of_trial() { return Session::current()->assignment().parameters; }

@@ -15,7 +15,10 @@ base::Registry<Entry>& entries() {
 
 }  // namespace
 
-void register_entry(std::string_view name, Entry entry) { entries().add(name, std::move(entry)); }
+bool register_entry(std::string_view name, Entry entry) {
+  entries().add(name, std::move(entry));
+  return true;
+}
 
 const Entry* find_entry(std::string_view name) { return entries().find(name); }
 

@@ -18,8 +18,9 @@ namespace cadre::worker {
 // A function for the worker's main thread. Its caller sends Finished with the returned value, or Failed if it throws.
 using Entry = std::function<Value(channel::WorkerEnd& controller, const Value& payload)>;
 
-// Adds an entry. A second one of the same name is not added, but recorded, and cadre::init refuses it.
-void register_entry(std::string_view name, Entry entry);
+// Adds an entry. A second one of the same name is not added, but recorded, and cadre::init refuses it. Returns true,
+// for the initialisation of a constant while the program is loaded.
+bool register_entry(std::string_view name, Entry entry);
 
 // Returns nullptr if there is none.
 const Entry* find_entry(std::string_view name);

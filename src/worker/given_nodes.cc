@@ -44,10 +44,7 @@ Value run_agent(channel::WorkerEnd&, const Value& payload) {
   engine::cluster::run_agent(settings, {}, *engine, assignment.gpu_names);
 }
 
-[[maybe_unused]] const bool is_registered = [] {
-  register_entry(agent_entry, run_agent);
-  return true;
-}();
+[[maybe_unused]] const bool is_registered = register_entry(agent_entry, run_agent);
 
 }  // namespace
 

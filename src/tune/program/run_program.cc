@@ -440,19 +440,14 @@ void ProgramRun::fail(const std::string& why) const {
 // No function has such a name.
 constexpr const char* kProgramEntry = "program of a trial";
 
-const bool program_is_registered = [] {
-  worker::register_entry(kProgramEntry, [](channel::WorkerEnd& controller, const Value& payload) {
-    run_trial(controller, payload, [](Session& session) { ProgramRun(session).run(); });
-    return Value();
-  });
-  return true;
-}();
+[[maybe_unused]] const bool program_is_registered =
+    worker::register_entry(kProgramEntry, [](channel::WorkerEnd& controller, const Value& payload) {
+      run_trial(controller, payload, [](Session& session) { ProgramRun(session).run(); });
+      return Value();
+    });
 
 }  // namespace
 
-std::string program_entry() {
-  static_cast<void>(program_is_registered);
-  return kProgramEntry;
-}
+std::string program_entry() { return kProgramEntry; }
 
 }  // namespace cadre::tune
