@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -19,9 +18,7 @@
 #include "cadre/error.h"
 #include "checkpoint/checkpoint_files.h"
 #include "publish/manifest.h"
-#include "storage/remote_directory.h"
 #include "store/checkpoint_access.h"
-#include "store/held_objects.h"
 #include "train/checkpoint_questions.h"
 #include "train/group_store.h"
 #include "train/part_check.h"
@@ -78,10 +75,8 @@ void remove_source(const fs::path& directory) {
 Value run_rank(channel::WorkerEnd& controller, const Value& payload,
                const std::function<Value(const RankAssignment&)>& function) {
   RankAssignment assignment = to_assignment(payload);
-  if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
+  worker::prepare_process(assignment.visible_devices, assignment.checkpoint, assignment.run_directory);
   worker::use_network_of(assignment.place);
-  storage::fetch(assignment.checkpoint);
-  store::set_experiment_of_objects(assignment.run_directory);
   if (assignment.runs_in_directory)
     base::enter_directory(fs::path(assignment.run_directory) / directory_of_rank(assignment.place.world_rank));
   Session session(controller, std::move(assignment));

@@ -1,6 +1,5 @@
 #include "train/validator.h"
 
-#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -11,13 +10,12 @@
 #include "cadre/stored.h"
 #include "cadre/validation.h"
 #include "channel/worker_end.h"
-#include "storage/remote_directory.h"
-#include "store/held_objects.h"
 #include "train/notices.h"
 #include "worker/entries.h"
 #include "worker/host.h"
 #include "worker/parent_run.h"
 #include "worker/root_engine.h"
+#include "worker/worker.h"
 
 namespace cadre::train {
 namespace fs = std::filesystem;
@@ -55,9 +53,7 @@ Metrics without_workers(channel::WorkerEnd& controller, const std::function<Metr
 Value run_validator(channel::WorkerEnd& controller, const Value& payload,
                     const std::function<Metrics(const ValidatorAssignment&)>& function) {
   const ValidatorAssignment assignment = to_validator_assignment(payload);
-  if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
-  storage::fetch(assignment.checkpoint);
-  store::set_experiment_of_objects(assignment.run_directory);
+  worker::prepare_process(assignment.visible_devices, assignment.checkpoint, assignment.run_directory);
   if (assignment.worker_resources) worker::set_root_resources(*assignment.worker_resources);
   const ValidatorRun parent(assignment);
   const auto validate = [&] { return function(assignment); };

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/clock.h"
@@ -21,7 +20,6 @@
 #include "publish/manifest.h"
 #include "storage/remote_directory.h"
 #include "store/checkpoint_access.h"
-#include "store/held_objects.h"
 #include "tune/functions.h"
 #include "tune/result_keys.h"
 #include "worker/entries.h"
@@ -256,9 +254,8 @@ CheckpointDirectory Session::copy_of(const Checkpoint& checkpoint) {
 
 void run_trial(channel::WorkerEnd& controller, const Value& payload, const std::function<void(Session&)>& body) {
   TrialAssignment assignment = to_assignment(payload);
-  if (assignment.visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", assignment.visible_devices->c_str(), 1);
-  storage::fetch(assignment.checkpoint);
-  store::set_experiment_of_objects(fs::path(assignment.trial_directory).parent_path());
+  worker::prepare_process(assignment.visible_devices, assignment.checkpoint,
+                          fs::path(assignment.trial_directory).parent_path());
   if (assignment.runs_in_directory) base::enter_directory(assignment.trial_directory);
   if (assignment.worker_resources) worker::set_root_resources(*assignment.worker_resources);
   if (!assignment.worker_nodes.empty()) worker::set_given_nodes(assignment.worker_nodes, controller);

@@ -17,6 +17,8 @@
 
 #include "base/type_name.h"
 #include "channel/worker_end.h"
+#include "storage/remote_directory.h"
+#include "store/held_objects.h"
 #include "worker/entries.h"
 #include "worker/host.h"
 #include "worker/root_engine.h"
@@ -125,6 +127,13 @@ void run_worker(engine::local::WorkerParts parts) {
     ::_exit(1);
   }
   ::_exit(0);  // not exit(): the destructors of static objects take 110 ms with libtorch, for nothing
+}
+
+void prepare_process(const std::optional<std::string>& visible_devices, const std::filesystem::path& checkpoint,
+                     const std::filesystem::path& run) {
+  if (visible_devices) ::setenv("CUDA_VISIBLE_DEVICES", visible_devices->c_str(), 1);
+  storage::fetch(checkpoint);
+  store::set_experiment_of_objects(run);
 }
 
 std::string describe_current_exception() {
