@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -117,14 +118,13 @@ constexpr const char* kLoopOfHost = "training function of a host";
 
 }  // namespace
 
-std::string entry_of(const Loop& loop) {
-  return loop.host_function.is_set() ? kLoopOfHost : loop.name;
-}
+std::string entry_of(const Loop& loop) { return loop.host_function.is_set() ? kLoopOfHost : loop.name; }
 
 Session::Session(channel::WorkerEnd& controller, RankAssignment assignment)
     : controller_(controller),
       assignment_(std::move(assignment)),
       store_(std::make_shared<GroupStore>(controller)),
+      checkpoints_("train::report", [this](std::int64_t number) { return path_of_checkpoint(number); }),
       step_(assignment_.step) {
   if (!assignment_.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(assignment_.checkpoint);
   current_session = this;
@@ -138,13 +138,8 @@ Session::~Session() {
 
 Session* Session::current() { return current_session; }
 
-void Session::require_own_thread() const {
-  if (std::this_thread::get_id() == thread_) return;
-  throw Error("train::report was called in another thread than the training function's; call it in that one");
-}
-
 void Session::check_report(const Metrics& metrics, const ReportOptions& options) const {
-  require_own_thread();
+  checkpoints_.require_own_thread();
   if (told_to_stop_) throw worker::StopWorker{};
   base::check_metrics(metrics);
   if (options.checkpoint_upload_mode == CheckpointUploadMode::no_upload && options.checkpoint_upload_function)
@@ -227,7 +222,7 @@ void Session::report(const Metrics& metrics, const CheckpointWriter& write, cons
   if (options.checkpoint_upload_mode == CheckpointUploadMode::no_upload)
     throw InvalidArgument(
         "train::report got no_upload and a function that writes: write into the run's directory before");
-  CheckpointDirectory ours = fill(write);
+  CheckpointDirectory ours = checkpoints_.fill(write);
   if (options.checkpoint_upload_function)
     return report_by_function(metrics, Checkpoint::from_directory(std::move(ours)), options);
   report_ours(metrics, ours, options);
@@ -262,11 +257,7 @@ void Session::report_theirs(const Metrics& metrics, const fs::path& checkpoint, 
     return send(metrics, part_report({.kind = CheckpointPart::Kind::borrowed, .path = source, .remove_source = remove},
                                      options.checkpoint_dir_name, options));
   }
-  CheckpointDirectory copy({});
-  worker::wait_for_space([&] {
-    copy = make_checkpoint_directory();
-    base::copy_tree(source, copy.path());
-  });
+  CheckpointDirectory copy = checkpoints_.fill([&](const fs::path& directory) { base::copy_tree(source, directory); });
   report_ours(metrics, copy, options);
   if (remove) remove_source(source);
 }
@@ -388,26 +379,10 @@ void Session::send(const Metrics& metrics, PartReport said, CheckpointDirectory*
   throw worker::StopWorker{};
 }
 
-CheckpointDirectory Session::fill(const CheckpointWriter& write) {
-  CheckpointDirectory directory({});
-  worker::wait_for_space([&] {
-    directory = CheckpointDirectory({});  // removes files left by a full disk before retrying
-    directory = make_checkpoint_directory();
-    write(directory.path());
-  });
-  return directory;
-}
-
-CheckpointDirectory Session::make_checkpoint_directory() {
-  require_own_thread();
-  const std::string name = fmt::format("{}{}_{}", checkpoint::reporting_prefix(assignment_.attempt),
-                                       assignment_.place.world_rank, directories_made_++);
-  const fs::path path = fs::path(assignment_.run_directory) / publish::checkpoint_place(name, assignment_.generation);
-  if (!base::make_directory(path)) {  // left by an interrupted controller in the same attempt
-    base::remove_tree(path);
-    base::make_directory(path);
-  }
-  return CheckpointDirectory(path);
+fs::path Session::path_of_checkpoint(std::int64_t number) const {
+  const std::string name =
+      fmt::format("{}{}_{}", checkpoint::reporting_prefix(assignment_.attempt), assignment_.place.world_rank, number);
+  return fs::path(assignment_.run_directory) / publish::checkpoint_place(name, assignment_.generation);
 }
 
 std::vector<ReportedCheckpoint> Session::get_all_reported_checkpoints(CheckpointConsistency consistency,

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/registry.h"
@@ -19,6 +18,7 @@
 #include "train/checkpoint_part.h"
 #include "train/kept_states.h"
 #include "train/notices.h"
+#include "worker/checkpoint_maker.h"
 #include "worker/key_value_store.h"
 
 namespace cadre::train {
@@ -49,7 +49,7 @@ class Session {
   void report(const Metrics& metrics, const ReportOptions& options);
   void report(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options);
   void report(const Metrics& metrics, const CheckpointWriter& write, const ReportOptions& options);
-  CheckpointDirectory make_checkpoint_directory();
+  CheckpointDirectory make_checkpoint_directory() { return checkpoints_.make(); }
   std::vector<ReportedCheckpoint> get_all_reported_checkpoints(CheckpointConsistency consistency,
                                                                std::optional<Seconds> timeout);
   // Tells the controller that the group is formed.
@@ -61,7 +61,6 @@ class Session {
   Value broadcast_from_rank_zero(const Value& value);
 
  private:
-  void require_own_thread() const;
   void check_report(const Metrics& metrics, const ReportOptions& options) const;
   void check_validation(const ReportOptions& options) const;
   static std::optional<WantedValidation> wanted_validation(const ReportOptions& options);
@@ -75,7 +74,7 @@ class Session {
   void report_by_function(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options);
   void send(const Metrics& metrics, PartReport said, CheckpointDirectory* ours = nullptr);
   void bring(const std::filesystem::path& checkpoint) const;
-  CheckpointDirectory fill(const CheckpointWriter& write);
+  std::filesystem::path path_of_checkpoint(std::int64_t number) const;
   std::optional<CheckpointDirectory> take_over(const std::filesystem::path& source);
   bool deletes(const std::filesystem::path& checkpoint, const ReportOptions& options) const;
   std::string next_collective(const char* name);  // returns its key
@@ -86,10 +85,9 @@ class Session {
   channel::WorkerEnd& controller_;
   const RankAssignment assignment_;
   std::shared_ptr<worker::KeyValueStore> store_;
-  const std::thread::id thread_ = std::this_thread::get_id();
+  worker::CheckpointMaker checkpoints_;
   std::optional<Checkpoint> latest_checkpoint_;
   std::atomic<std::int64_t> step_;  // of the last report; other threads ask with it
-  std::int64_t directories_made_ = 0;
   BackgroundUploads uploads_;
   KeptStates kept_states_;
   std::int64_t collectives_ = 0;

@@ -1,6 +1,5 @@
 #include "tune/session.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
@@ -57,6 +56,7 @@ void warn_once_outside() {
 Session::Session(channel::WorkerEnd& controller, TrialAssignment assignment)
     : controller_(controller),
       assignment_(std::move(assignment)),
+      checkpoints_("tune::report", [this](std::int64_t number) { return path_of_checkpoint(number); }),
       hostname_(base::host_name()),
       progress_(progress_at(assignment_)) {
   if (!assignment_.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(assignment_.checkpoint);
@@ -86,13 +86,8 @@ std::uint64_t Session::seed() const {
       .bits();
 }
 
-void Session::require_own_thread() const {
-  if (std::this_thread::get_id() == thread_) return;
-  throw Error("tune::report was called in another thread than the training function's; call it in that one");
-}
-
 void Session::check_report(const Metrics& metrics) const {
-  require_own_thread();
+  checkpoints_.require_own_thread();
   if (told_to_stop_) throw worker::StopWorker{};
   base::check_metrics(metrics);
 }
@@ -105,7 +100,7 @@ void Session::report(const Metrics& metrics) {
 void Session::report(const Metrics& metrics, const CheckpointWriter& write) {
   check_report(metrics);
   if (!is_to_be_saved(metrics)) return send(metrics, nullptr, &write);
-  CheckpointDirectory directory = fill(write);
+  CheckpointDirectory directory = checkpoints_.fill(write);
   send(metrics, &directory);
 }
 
@@ -123,8 +118,7 @@ bool Session::is_to_be_saved(const Metrics& metrics) const {
 void Session::report(const Metrics& metrics, const Checkpoint& checkpoint) {
   check_report(metrics);
   if (CheckpointDirectory* ours = CheckpointAccess::unreported(checkpoint)) return send(metrics, ours);
-  CheckpointDirectory copy({});
-  worker::wait_for_space([&] { copy = copy_of(checkpoint); });
+  CheckpointDirectory copy = checkpoints_.fill([&](const fs::path& directory) { checkpoint.to_directory(directory); });
   send(metrics, &copy);
 }
 
@@ -135,7 +129,7 @@ bool Session::forward(const Metrics& metrics, const fs::path& checkpoint) {
       send(metrics, nullptr);
     } else {
       CheckpointDirectory ours =
-          fill([&](const fs::path& directory) { checkpoint::link_checkpoint(checkpoint, directory); });
+          checkpoints_.fill([&](const fs::path& directory) { checkpoint::link_checkpoint(checkpoint, directory); });
       send(metrics, &ours);
     }
     return true;
@@ -154,7 +148,7 @@ void Session::send(const Metrics& metrics, CheckpointDirectory* checkpoint, cons
   channel::Answer answer = exchange(report, checkpoint);
   progress_ = std::move(progress);
   if (answer.verdict == channel::Verdict::save) {
-    CheckpointDirectory saved = fill(*offer);
+    CheckpointDirectory saved = checkpoints_.fill(*offer);
     report.offers_checkpoint = false;
     answer = exchange(report, &saved);
   }
@@ -196,16 +190,6 @@ void Session::take(const ChangedResources& changed) {
   base::set_library_threads(base::thread_count(changed.own_cpus));
 }
 
-CheckpointDirectory Session::fill(const CheckpointWriter& write) {
-  CheckpointDirectory directory({});
-  worker::wait_for_space([&] {
-    directory = CheckpointDirectory({});  // removes what a full disk left unfinished
-    directory = make_checkpoint_directory();
-    write(directory.path());
-  });
-  return directory;
-}
-
 // Adds the keys that every result has. Source: the auto-filled keys of Ray Tune's function API.
 Metrics Session::complete(const Metrics& metrics, Progress& progress) const {
   Metrics row = metrics;
@@ -235,21 +219,9 @@ Metrics Session::complete(const Metrics& metrics, Progress& progress) const {
   return row;
 }
 
-CheckpointDirectory Session::make_checkpoint_directory() {
-  require_own_thread();
-  const std::string name = checkpoint::reporting_prefix(assignment_.attempt) + std::to_string(directories_made_++);
-  const fs::path path = fs::path(assignment_.trial_directory) / publish::checkpoint_place(name, assignment_.generation);
-  if (!base::make_directory(path)) {  // left by a controller that was interrupted in the same attempt
-    base::remove_tree(path);
-    base::make_directory(path);
-  }
-  return CheckpointDirectory(path);
-}
-
-CheckpointDirectory Session::copy_of(const Checkpoint& checkpoint) {
-  CheckpointDirectory directory = make_checkpoint_directory();
-  checkpoint.to_directory(directory.path());
-  return directory;
+fs::path Session::path_of_checkpoint(std::int64_t number) const {
+  const std::string name = checkpoint::reporting_prefix(assignment_.attempt) + std::to_string(number);
+  return directory() / publish::checkpoint_place(name, assignment_.generation);
 }
 
 void run_trial(channel::WorkerEnd& controller, const Value& payload, const std::function<void(Session&)>& body) {

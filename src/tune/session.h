@@ -7,12 +7,12 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "cadre/checkpoint.h"
 #include "cadre/tune/session.h"
 #include "channel/worker_end.h"
 #include "tune/assignment.h"
+#include "worker/checkpoint_maker.h"
 #include "worker/parent_run.h"
 
 namespace cadre::tune {
@@ -33,7 +33,7 @@ class Session final : public worker::ParentRun {
   void report(const Metrics& metrics, const Checkpoint& checkpoint);
   // Calls `write` if this result is to have a checkpoint: at once, or when the controller asks for it.
   void report(const Metrics& metrics, const CheckpointWriter& write);
-  CheckpointDirectory make_checkpoint_directory();
+  CheckpointDirectory make_checkpoint_directory() { return checkpoints_.make(); }
   const std::optional<Checkpoint>& latest_checkpoint() const { return latest_checkpoint_; }
   const TrialAssignment& assignment() const { return assignment_; }
   // Returns the number of reports acknowledged since the worker began or took over another assignment.
@@ -63,29 +63,25 @@ class Session final : public worker::ParentRun {
   };
 
   static Progress progress_at(const TrialAssignment& assignment);
-  void require_own_thread() const;
   // Throws if a report cannot be sent, before anything is done for it.
   void check_report(const Metrics& metrics) const;
   bool is_to_be_saved(const Metrics& metrics) const;
-  // Returns a new checkpoint directory, filled by `write`.
-  CheckpointDirectory fill(const CheckpointWriter& write);
   void send(const Metrics& metrics, CheckpointDirectory* checkpoint, const CheckpointWriter* offer = nullptr);
   channel::Answer exchange(channel::Report& report, CheckpointDirectory* checkpoint);
   void take_over(TrialAssignment assignment);
   void take(const ChangedResources& changed);
   Metrics complete(const Metrics& metrics, Progress& progress) const;
-  CheckpointDirectory copy_of(const Checkpoint& checkpoint);
+  std::filesystem::path path_of_checkpoint(std::int64_t number) const;
 
   channel::WorkerEnd& controller_;
   TrialAssignment assignment_;
   std::function<void()> take_over_ = {};
-  std::thread::id thread_ = std::this_thread::get_id();
+  worker::CheckpointMaker checkpoints_;
   std::string hostname_;
   std::optional<Checkpoint> latest_checkpoint_;
 
   Progress progress_;
   Clock::time_point iteration_began_ = Clock::now();
-  std::int64_t directories_made_ = 0;
   bool told_to_stop_ = false;
 };
 
