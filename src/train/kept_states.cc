@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "worker/wait_for_space.h"
 
 namespace cadre::train {
 namespace fs = std::filesystem;
@@ -10,7 +11,8 @@ void KeptStates::write(const fs::path& checkpoint) const {
   if (states_.empty()) return;
   Dict states;
   for (const auto& [name, state] : states_) states.emplace_back(name, state());
-  base::write_file(checkpoint / kFileName, base::to_json(states));
+  const std::string text = base::to_json(states);
+  worker::wait_for_space([&] { base::write_file(checkpoint / kFileName, text); });
 }
 
 std::optional<Value> KeptStates::read(const fs::path& checkpoint, const std::string& name) {

@@ -18,7 +18,8 @@ class KeptStates {
 
   // Calls `state` with each checkpoint from now on, in the thread that reports. Replaces an earlier one of this name.
   void keep(const std::string& name, std::function<Value()> state) { states_[name] = std::move(state); }
-  // Writes the states into a checkpoint that is about to be reported; writes nothing if there are none.
+  // Writes the states into a checkpoint that is about to be reported, and waits while the disk is full; writes nothing
+  // if there are none.
   void write(const std::filesystem::path& checkpoint) const;
   // Returns the state that was saved in a checkpoint under a name; empty: none.
   static std::optional<Value> read(const std::filesystem::path& checkpoint, const std::string& name);

@@ -238,7 +238,7 @@ void Session::report(const Metrics& metrics, const Checkpoint& checkpoint, const
 }
 
 void Session::report_ours(const Metrics& metrics, CheckpointDirectory& checkpoint, const ReportOptions& options) {
-  worker::wait_for_space([&] { kept_states_.write(checkpoint.path()); });
+  kept_states_.write(checkpoint.path());
   checkpoint::list_files(checkpoint.path());  // throws if the controller could not commit it
   send(metrics, part_report({.path = checkpoint.path().filename()}, options.checkpoint_dir_name, options), &checkpoint);
 }

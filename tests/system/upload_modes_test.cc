@@ -13,6 +13,7 @@
 #include "scenario.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
+#include "train/session.h"
 #include "training.h"
 
 namespace cadre::system_tests {
@@ -377,6 +378,82 @@ TEST(UploadModes, AnUploadThatFailsForGoodFailsTheGroupAndNamesTheCheckpoint) {
   const train::Result again = train::Trainer::restore(storage / "run").fit();
   EXPECT_THAT(names_of_checkpoints(again), ElementsAre("checkpoint_000001_2"));
   EXPECT_THAT(garbage_in(again), ElementsAre());
+}
+
+// ---- A full disk
+
+// Uses up the names that the disk has for files, and removes these files once this rank has said that it waits, or
+// after a minute.
+class FilledDisk {
+ public:
+  explicit FilledDisk(std::size_t waits_before) : frees_([this, waits_before] { free_after(waits_before + 1); }) {}
+  ~FilledDisk() { frees_.join(); }
+
+  // Returns how often this rank has waited.
+  static std::size_t waits() {
+    const std::string said = content_of(run_directory() / "rank_0/stderr");
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = said.find("the disk is full, and this worker waits", at)) != said.npos; ++at)
+      ++count;
+    return count;
+  }
+
+ private:
+  void free_after(std::size_t waits_then) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (waits() < waits_then && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    fs::remove_all(directory_);
+  }
+  static fs::path fill() {
+    const fs::path directory = run_directory().parent_path() / "fillers";
+    fs::create_directory(directory);
+    for (int i = 0; std::ofstream(directory / std::to_string(i)); ++i) {
+    }
+    return directory;
+  }
+
+  const fs::path directory_ = fill();
+  std::thread frees_;
+};
+
+// Reports directories of its own in each mode, while the disk is full when the kept state is written into them.
+void reports_on_a_full_disk(const Config&) {
+  using Mode = CheckpointUploadMode;
+  std::optional<FilledDisk> disk;
+  std::int64_t step = 0;
+  train::Session::current()->kept_states().keep("step", [&] {
+    disk.emplace(FilledDisk::waits());
+    return Value(step);
+  });
+  const auto report = [&](const fs::path& directory, const train::ReportOptions& options) {
+    ++step;
+    train::report({{"step", step}}, Checkpoint::from_directory(filled(directory, step)), options);
+    disk.reset();
+    if (FilledDisk::waits() != static_cast<std::size_t>(step)) throw std::runtime_error("it has not waited");
+  };
+  report(run_directory() / "in_place", {.checkpoint_upload_mode = Mode::no_upload});
+  report(run_directory().parent_path() / "uploaded", {.checkpoint_upload_function = move_into_run});
+  report(run_directory().parent_path() / "borrowed",
+         {.checkpoint_upload_mode = Mode::async, .delete_local_checkpoint_after_upload = false});
+}
+
+const bool reports_there = register_scenario("a rank reports on a full disk", [] {
+  const TemporaryDirectory storage;
+  const train::Result result = train::Trainer(fn<reports_on_a_full_disk>, options_in(storage.path(), 1)).fit();
+  for (const train::ReportedCheckpoint& one : result.best_checkpoints)
+    say(to_json(train::KeptStates::read(one.checkpoint.path(), "step").value_or(Value())));
+  return 0;
+});
+
+TEST(UploadModes, AFullDiskIsWaitedForWhenAStateIsKeptInAUsersDirectory) {
+  ScenarioProcess process("a rank reports on a full disk", {own_small_disk});
+  const std::string line = process.line();
+  if (line.starts_with("cannot: ")) GTEST_SKIP() << line;
+  EXPECT_EQ(line, "1");
+  EXPECT_EQ(process.line(), "2");
+  EXPECT_EQ(process.line(), "3");
+  EXPECT_EQ(process.wait(), 0);
 }
 
 // ---- The controller's end
