@@ -4,16 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
 
-#include "base/name.h"
 #include "cadre/faults.h"
 #include "cadre/stored.h"
 #include "control/config_struct.h"
 #include "control/object_uses.h"
 #include "control/objective.h"
+#include "control/option_checks.h"
 #include "resources/machine_labels.h"
 #include "store/held_objects.h"
 #include "store/object_files.h"
@@ -50,8 +49,6 @@ void read_stored(WorkerRange& range, const cadre::Stored& stored) {
 
 namespace {
 
-bool is_time(Seconds time) { return std::isfinite(time.count()) && time.count() >= 0; }
-
 Resources selectors(const ScalingConfig& scaling) {
   return {.cpus = 0, .accelerator_type = scaling.accelerator_type, .labels = scaling.label_selector};
 }
@@ -71,9 +68,8 @@ void check_scaling(const ScalingConfig& scaling, Faults& faults) {
                 fmt::format("it is {}; a run has at least 1 worker", fewest));
   faults.unless(most >= fewest, "scaling_config num_workers",
                 fmt::format("it is from {} to {}; give the smaller number first", fewest, most));
-  const Seconds interval = scaling.elastic_resize_monitor_interval;
-  faults.unless(is_time(interval) && interval.count() > 0, "scaling_config elastic_resize_monitor_interval",
-                fmt::format("it is {:g} s; it must be above 0", interval.count()));
+  control::check_time_above_0("scaling_config elastic_resize_monitor_interval", scaling.elastic_resize_monitor_interval,
+                              faults);
   const std::string name = "scaling_config resources_per_worker";
   const Resources resources =
       scaling.resources_per_worker.value_or(ScalingConfig{.use_gpu = scaling.use_gpu}.worker_resources());
@@ -110,9 +106,7 @@ void check_validation(const ValidationConfig& validation, Faults& faults) {
   const std::size_t bundles = validation.workers.bundles.size();
   faults.unless(validation.workers.strategy != PlacementStrategy::strict_spread || bundles < 2, "validation workers",
                 fmt::format("strict_spread needs {} machines, and there is one", bundles));
-  const Seconds timeout = validation.timeout.value_or(Seconds(1));
-  faults.unless(is_time(timeout) && timeout.count() > 0, "validation timeout",
-                fmt::format("it is {:g} s; it must be above 0", timeout.count()));
+  if (validation.timeout) control::check_time_above_0("validation timeout", *validation.timeout, faults);
   faults.unless(validation.max_in_flight.value_or(1) >= 1, "validation max_in_flight",
                 fmt::format("it is {}; at least 1 validation goes on at a time", validation.max_in_flight.value_or(1)));
   faults.unless(validation.max_retries >= -1, "validation max_retries",
@@ -128,12 +122,7 @@ void check_datasets(const Dict& datasets, Faults& faults) {
 }
 
 void check_run_config(const RunConfig& run, Faults& faults) {
-  if (!run.name.empty()) {
-    const std::string fault = base::fault_of_file_name(run.name);
-    faults.unless(fault.empty(), "run_config name", "\"" + run.name + "\" cannot name a directory: " + fault);
-  }
-  faults.unless(run.if_exists != IfExists::restore || !run.name.empty(), "run_config name",
-                "there is none, and if_exists is IfExists::restore: the run to continue is found by its name");
+  control::check_name("run_config name", run.name, run.if_exists, "run", faults);
   const auto check_budget = [&](const char* name, std::int64_t most) {
     faults.unless(most >= -1, std::string("failure_config ") + name,
                   fmt::format("it is {}; it must be 0 or more, or -1 for retries without limit", most));
@@ -141,26 +130,15 @@ void check_run_config(const RunConfig& run, Faults& faults) {
   check_budget("max_failures", run.failure_config.max_failures);
   check_budget("max_start_failures", run.failure_config.max_start_failures);
   check_budget("max_preemption_failures", run.failure_config.max_preemption_failures);
-  faults.unless(is_time(run.stop_grace_period), "run_config stop_grace_period",
-                fmt::format("it is {:g} s; it must be 0 or more", run.stop_grace_period.count()));
-  faults.unless(is_time(run.collective_timeout) && run.collective_timeout.count() > 0, "run_config collective_timeout",
-                fmt::format("it is {:g} s; it must be above 0", run.collective_timeout.count()));
-  const PublishConfig& publish = run.publish_config;
-  faults.unless(is_time(publish.interval) && publish.interval.count() > 0, "run_config publish_config interval",
-                fmt::format("it is {:g} s; it must be above 0", publish.interval.count()));
-  faults.unless(is_time(publish.patience), "run_config publish_config patience",
-                fmt::format("it is {:g} s; it must be 0 or more", publish.patience.count()));
+  control::check_time("run_config stop_grace_period", run.stop_grace_period, faults);
+  control::check_time_above_0("run_config collective_timeout", run.collective_timeout, faults);
+  control::check_publish_config("run_config publish_config", run.publish_config, faults);
   faults.unless(run.verbose == 0 || run.verbose == 1, "run_config verbose",
                 fmt::format("it is {}; it must be 0 or 1", run.verbose));
   faults.unless(std::ranges::find(run.callbacks, nullptr) == run.callbacks.end(), "run_config callbacks",
                 "one of them is empty");
   const CheckpointConfig& checkpoints = run.checkpoint_config;
-  faults.unless(!checkpoints.num_to_keep || *checkpoints.num_to_keep >= 1, "checkpoint_config num_to_keep",
-                fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all",
-                            checkpoints.num_to_keep.value_or(0)));
-  const std::string score_fault = control::fault_of(checkpoints.checkpoint_score_attribute.value_or(Objective()),
-                                                    checkpoints.checkpoint_score_order, "checkpoint_score_order");
-  faults.unless(score_fault.empty(), "checkpoint_config checkpoint_score_attribute", score_fault);
+  control::check_retention(checkpoints, {}, faults);
   faults.unless(!checkpoints.checkpoint_frequency && !checkpoints.checkpoint_at_end, "checkpoint_config",
                 "checkpoint_frequency and checkpoint_at_end are for trainable classes: a training function reports its "
                 "checkpoints itself");

@@ -1,13 +1,10 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "base/json.h"
-#include "base/name.h"
 #include "cadre/faults.h"
 #include "control/differences.h"
 #include "control/objective.h"
+#include "control/option_checks.h"
 #include "tune/description.h"
 #include "tune/functions.h"
 #include "tune/held_options.h"
@@ -32,44 +29,22 @@ void check_failure_config(const FailureConfig& failure, Faults& faults) {
                 "the first failure ends the experiment, so max_failures must be 0");
 }
 
-bool is_time(Seconds time) { return std::isfinite(time.count()) && time.count() >= 0; }
-
 void check_limits(const TrialLimits& limits, Faults& faults) {
-  const auto check = [&](const std::string& name, const std::optional<Seconds>& limit) {
-    const bool good = !limit || (is_time(*limit) && limit->count() > 0);
-    faults.unless(good, "limits " + name,
-                  fmt::format("it is {:g} s; it must be above 0", limit.value_or(Seconds()).count()));
-  };
-  check("time", limits.time);
-  check("time_between_reports", limits.time_between_reports);
+  if (limits.time) control::check_time_above_0("limits time", *limits.time, faults);
+  if (limits.time_between_reports)
+    control::check_time_above_0("limits time_between_reports", *limits.time_between_reports, faults);
   faults.unless(limits.memory_bytes != 0, "limits memory_bytes", "it is 0; a worker needs some memory");
 }
 
 void check_run_config(const RunConfig& run, const Objective& objective, Faults& faults) {
-  if (!run.name.empty()) {
-    const std::string fault = base::fault_of_file_name(run.name);
-    if (!fault.empty()) faults.add("name", "\"" + run.name + "\" cannot name a directory: " + fault);
-  }
-  faults.unless(run.if_exists != IfExists::restore || !run.name.empty(), "name",
-                "there is none, and if_exists is IfExists::restore: the experiment to continue is found by its name");
+  control::check_name("name", run.name, run.if_exists, "experiment", faults);
   check_failure_config(run.failure_config, faults);
   check_limits(run.limits, faults);
-  faults.unless(is_time(run.stop_grace_period), "stop_grace_period",
-                fmt::format("it is {:g} s; it must be 0 or more", run.stop_grace_period.count()));
-  const PublishConfig& publish = run.publish_config;
-  faults.unless(is_time(publish.interval) && publish.interval.count() > 0, "publish_config interval",
-                fmt::format("it is {:g} s; it must be above 0", publish.interval.count()));
-  faults.unless(is_time(publish.patience), "publish_config patience",
-                fmt::format("it is {:g} s; it must be 0 or more", publish.patience.count()));
+  control::check_time("stop_grace_period", run.stop_grace_period, faults);
+  control::check_publish_config("publish_config", run.publish_config, faults);
   faults.unless(run.verbose >= 0 && run.verbose <= 2, "verbose",
                 fmt::format("it is {}; it must be 0, 1 or 2", run.verbose));
-  const auto& keep = run.checkpoint_config.num_to_keep;
-  faults.unless(!keep || *keep >= 1, "checkpoint_config num_to_keep",
-                fmt::format("it is {}; keep at least 1 checkpoint, or leave it out to keep all", keep.value_or(0)));
-  const std::string score_fault =
-      control::fault_of(run.checkpoint_config.checkpoint_score_attribute.value_or(Objective()),
-                        run.checkpoint_config.checkpoint_score_order, "checkpoint_score_order", objective);
-  faults.unless(score_fault.empty(), "checkpoint_config checkpoint_score_attribute", score_fault);
+  control::check_retention(run.checkpoint_config, objective, faults);
   for (const auto& callback : run.callbacks)
     faults.unless(callback != nullptr, "callbacks", "one of them is a null pointer");
   const std::int64_t frequency = run.checkpoint_config.checkpoint_frequency.value_or(0);
@@ -156,9 +131,7 @@ void check_options(const Trainable& trainable, const TunerOptions& options, Obje
   faults.unless(parking.min_free_memory >= 0 && parking.min_free_memory <= 1, "parking min_free_memory",
                 fmt::format("it is {:g}; it must be from 0 to 1", parking.min_free_memory));
   check_held(tune.scheduler, "scheduler", options, faults);
-  const double budget = tune.time_budget.value_or(Seconds(1)).count();
-  faults.unless(std::isfinite(budget) && budget > 0, "time_budget",
-                fmt::format("it is {:g} s; it must be above 0", budget));
+  if (tune.time_budget) control::check_time_above_0("time_budget", *tune.time_budget, faults);
   check_run_config(options.run_config, {tune.metric.name, tune.mode}, faults);
   check_stop(options, faults);
   const Dict description = describe(trainable, options);

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 #include <string>
 
+#include "control/option_checks.h"
 #include "tune/held_options.h"
 
 namespace cadre::tune {
@@ -31,9 +33,8 @@ void check_stop(const TunerOptions& options, Faults& faults) {
     faults.unless(!one.empty(), "stop", "a stopper is empty: leave it out");
     check_held(one, "stop", options, faults);
     if (one.empty()) continue;
-    const double timeout = one.held().traits().timeout.value_or(Seconds(1)).count();
-    faults.unless(std::isfinite(timeout) && timeout > 0, fmt::format("stop ({}) timeout", one.name()),
-                  fmt::format("it is {:g} s; it must be above 0", timeout));
+    if (const std::optional<Seconds> timeout = one.held().traits().timeout)
+      control::check_time_above_0(fmt::format("stop ({}) timeout", one.name()), *timeout, faults);
   }
 }
 

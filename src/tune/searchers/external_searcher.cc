@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <atomic>
-#include <cmath>
 #include <map>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "cadre/stored.h"
 #include "cadre/tune/tuner.h"
 #include "control/objective.h"
+#include "control/option_checks.h"
 #include "tune/held_options.h"
 
 namespace cadre::tune {
@@ -135,8 +135,7 @@ void ExternalSearcher::check(const TunerOptions&, Faults& faults) const {
   faults.unless(!command.empty(), "command", "name the program and its arguments: {\"python3\", \"searcher.py\"}");
   faults.unless(command.empty() || base::can_be_started(command), "command",
                 fmt::format("{} is no executable file and none in PATH", command.empty() ? "" : command.front()));
-  faults.unless(std::isfinite(timeout.count()) && timeout.count() > 0, "timeout",
-                fmt::format("it is {:g} s; it must be above 0", timeout.count()));
+  control::check_time_above_0("timeout", timeout, faults);
   faults.unless(max_restarts >= 0, "max_restarts", fmt::format("it is {}; it must be 0 or more", max_restarts));
 }
 
