@@ -154,15 +154,18 @@ std::string visible_devices(const std::vector<int>& gpus) {
   return text;
 }
 
+std::string visible_devices(const std::vector<int>& gpus, const std::vector<Node>& nodes, NodeId node) {
+  const auto found = std::ranges::find(nodes, node, &Node::id);
+  if (found == nodes.end() || found->gpu_names.empty()) return visible_devices(gpus);
+  std::string text;
+  for (const int gpu : gpus) text += (text.empty() ? "" : ",") + found->gpu_names.at(static_cast<std::size_t>(gpu));
+  return text;
+}
+
 std::optional<std::string> visible_devices(const Resources& machine, const Place& place,
                                            const std::vector<Node>& nodes) {
   if (!(machine.gpus > 0)) return std::nullopt;
-  const auto found = std::ranges::find(nodes, place.node, &Node::id);
-  if (found == nodes.end() || found->gpu_names.empty()) return visible_devices(place.gpus);
-  std::string text;
-  for (const int gpu : place.gpus)
-    text += (text.empty() ? "" : ",") + found->gpu_names.at(static_cast<std::size_t>(gpu));
-  return text;
+  return visible_devices(place.gpus, nodes, place.node);
 }
 
 std::vector<std::string> gpu_names(double gpus) {

@@ -18,6 +18,8 @@ int count_gpus();
 // Returns the value of CUDA_VISIBLE_DEVICES for a process that has these of our GPUs, numbered from 0. On a machine
 // with several kinds the names are UUIDs: CUDA would number the fastest first.
 std::string visible_devices(const std::vector<int>& gpus);
+// Returns it for a process on one of these nodes.
+std::string visible_devices(const std::vector<int>& gpus, const std::vector<Node>& nodes, NodeId node);
 // Returns it for a worker in a place on one of these nodes; empty: the variable stays as it is, because `machine`, the
 // resources of that node, has no GPUs.
 std::optional<std::string> visible_devices(const Resources& machine, const Place& place,

@@ -140,11 +140,10 @@ void Result::lacks_in_column(std::string_view name, std::size_t index) const {
 Checkpoint Result::get_best_checkpoint(const Objective& objective, std::optional<Mode> direction) const {
   const auto [metric, mode] = control::direction_of(objective, direction);
   std::vector<std::optional<double>> values;
-  for (const auto& [checkpoint, reported] : best_checkpoints)
-    values.push_back(control::finite_number(reported, metric));
-  const std::optional<std::size_t> best = control::index_of_best(values, mode);
-  if (!best) throw NotFound("trial " + trial_id + " has no checkpoint whose result has a number \"" + metric + "\"");
-  return best_checkpoints[*best].first;
+  for (const auto& best : best_checkpoints) values.push_back(control::finite_number(best.second, metric));
+  const std::optional<std::size_t> index = control::index_of_best(values, mode);
+  if (!index) throw NotFound("trial " + trial_id + " has no checkpoint whose result has a number \"" + metric + "\"");
+  return best_checkpoints[*index].first;
 }
 
 ResultGrid::ResultGrid(std::filesystem::path experiment_path, std::vector<Result> results, const Objective& metric)
