@@ -29,7 +29,7 @@ TEST_F(StorageReachTest, ANodeReachesItThatFindsWhatTheControllerHasWritten) {
   EXPECT_TRUE(reach.is_trying(1));
   EXPECT_FALSE(reach.is_reached(1, begin));
   EXPECT_EQ(reach.take(1, found("of this run"), begin), "");
-  EXPECT_FALSE(reach.is_any_trying());
+  EXPECT_FALSE(reach.awaits_first_tries());
   EXPECT_TRUE(reach.is_reached(1, begin));
   reach.forget(1);
   EXPECT_FALSE(reach.is_reached(1, begin));
@@ -47,7 +47,7 @@ TEST_F(StorageReachTest, ANodeThatSaysNothingIsGivenUp) {
   reach.begin(2, begin + 1s);
   EXPECT_THAT(reach.give_up(begin + StorageReach::time_to_try - 1ms), IsEmpty());
   EXPECT_THAT(reach.give_up(begin + StorageReach::time_to_try), ElementsAre(1));
-  EXPECT_TRUE(reach.is_any_trying());
+  EXPECT_TRUE(reach.awaits_first_tries());
   EXPECT_NE(reach.take(1, found("of this run"), begin), "") << "it comes too late";
   EXPECT_FALSE(reach.is_reached(1, begin));
   EXPECT_EQ(reach.take(2, found("of this run"), begin), "");
@@ -64,6 +64,7 @@ TEST_F(StorageReachTest, ANodeThatDoesNotReachItTriesAgainLessAndLessOften) {
     EXPECT_THAT(reach.due(now), ElementsAre(1)) << pause.count();
   }
   reach.begin(1, now);
+  EXPECT_FALSE(reach.awaits_first_tries()) << "a run begins without waiting for it";
   EXPECT_THAT(reach.give_up(now + StorageReach::time_to_try), ElementsAre(1));
   now += StorageReach::time_to_try + StorageReach::longest_pause;
   EXPECT_THAT(reach.due(now), ElementsAre(1)) << "to say nothing is to fail";

@@ -551,7 +551,7 @@ void Carrier::has_arrived(NodeId node, const std::string& from, const std::strin
 std::map<std::string, std::string> Carrier::use_storage(RunStorage storage) {
   reach_.emplace(std::move(storage));
   for (const Node& node : nodes_.nodes()) try_storage(node.id);
-  while (reach_->is_any_trying()) {
+  while (reach_->awaits_first_tries()) {
     for (Event& event : ForwardingEngine::wait(kTryingPeriod)) hear(std::move(event));
     go_on_trying();
   }

@@ -62,8 +62,11 @@ bool StorageReach::is_trying(NodeId node) const {
   return found != nodes_.end() && found->second.try_until.has_value();
 }
 
-bool StorageReach::is_any_trying() const {
-  return std::ranges::any_of(nodes_, [](const auto& entry) { return entry.second.try_until.has_value(); });
+bool StorageReach::awaits_first_tries() const {
+  return std::ranges::any_of(nodes_, [](const auto& entry) {
+    const State& state = entry.second;
+    return state.try_until.has_value() && state.failed_tries == 0;
+  });
 }
 
 int StorageReach::failed_tries(NodeId node) const {

@@ -36,7 +36,8 @@ class StorageReach {
   std::vector<NodeId> due(TimePoint now) const;
 
   bool is_trying(NodeId node) const;
-  bool is_any_trying() const;
+  // Returns true while a node tries for the first time.
+  bool awaits_first_tries() const;
   int failed_tries(NodeId node) const;
   bool is_reached(NodeId node, TimePoint now) const;
   // Does without the storage on a node for a while. Returns false if it did already.
