@@ -50,7 +50,7 @@ void add_domains(const Value& stored, const std::string& path, Parameters& param
   }
 }
 
-Parameters parameters_of(const tune::ResultGrid& grid) {
+Parameters drawn_parameters(const tune::ResultGrid& grid) {
   std::set<std::string> paths;
   for (const tune::Result& trial : grid) {
     for (const auto& [path, value] : trial.sampled) paths.insert(path);
@@ -215,7 +215,7 @@ double OptunaDistribution::internal(const Value& value) const {
 
 std::map<std::string, OptunaDistribution> optuna_distributions(const tune::ResultGrid& grid) {
   std::map<std::string, OptunaDistribution> distributions;
-  for (const auto& [path, parameter] : parameters_of(grid)) {
+  for (const auto& [path, parameter] : drawn_parameters(grid)) {
     if (!parameter.values.empty()) distributions.emplace(path, distribution_of(parameter));
   }
   return distributions;
