@@ -110,6 +110,7 @@ FilesLoaded AgentStorage::Shared::carry_out(const LoadFiles& order) {
     storage::check_list(order.files, "the controller");
     base::make_directories(unfinished);
     storage::download_files(opened(), storage::parse_uri(use.uri), order.files, order.name, unfinished, kPatience);
+    if (stop) throw StorageError("nobody waits for it any more");  // another run may have its own there by now
     base::remove_tree(place);
     base::rename(unfinished, place);
   } catch (const storage::StorageFault& fault) {
