@@ -28,7 +28,7 @@ namespace {
 constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;        // of the first file, for the types of its columns
 constexpr std::int64_t kOtherSampleBytes = std::int64_t{64} << 10;  // of each other file
 constexpr std::int64_t kMemoryPerByte = 3;                          // bytes in memory per byte of a file, approximate
-constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;     // Arrow has 32 bits for the size
+constexpr std::int64_t kMostOfABlock = std::int64_t{1} << 30;       // Arrow has 32 bits for the size
 
 const std::map<std::string, std::shared_ptr<arrow::DataType>>& text_types() {
   static const std::map<std::string, std::shared_ptr<arrow::DataType>> types = [] {
@@ -61,13 +61,13 @@ struct Effort {
 
 // Returns true if a line is too long for the blocks: Arrow can read lines that span two blocks, but not three.
 bool is_too_long_for(const arrow::Status& status, std::int64_t block_bytes) {
-  return block_bytes < kMostBlockBytes && status.IsInvalid() && status.message().find("straddl") != std::string::npos;
+  return block_bytes < kMostOfABlock && status.IsInvalid() && status.message().find("straddl") != std::string::npos;
 }
 
 // Increases the effort after an error. Returns false if that does not help.
 bool increase(Effort& effort, const arrow::Status& status) {
   if (is_too_long_for(status, effort.block_bytes)) {
-    effort.block_bytes = std::min(4 * effort.block_bytes, kMostBlockBytes);
+    effort.block_bytes = std::min(4 * effort.block_bytes, kMostOfABlock);
     return true;
   }
   const bool is_unknown = status.IsInvalid() && status.message().find("conversion error") != std::string::npos;
