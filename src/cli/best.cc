@@ -204,7 +204,7 @@ void add_best(Command& program) {
   const Option mode = command.option("--mode", &options->mode, "max or min [the experiment's]").one_of({"max", "min"});
   add_scope(command, &options->scope);
   const Option checkpoint = command.flag("--checkpoint", &options->checkpoint, "Print only the path of the checkpoint");
-  command.option("--pareto", &options->pareto, "Show the Pareto front of these metrics: loss:min,accuracy:max")
+  command.option("--pareto", &options->pareto, "The Pareto front of loss:min,accuracy:max")
       .separated_by(',')
       .excludes(metric)
       .excludes(mode)
