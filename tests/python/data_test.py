@@ -594,8 +594,20 @@ def test_without_resume_a_restored_run_begins_a_new_pass(fit, tmp_path):
     assert fit(trains, {"train": data.range(10)}, num_workers=1).return_value == list(range(10))
 
 
+@pytest.fixture
+def leave_one_cpu():
+    """A function after which there is room for one rank."""
+    def change():
+        cadre.shutdown()
+        cadre.init(num_cpus=1)
+
+    yield change
+    cadre.shutdown()
+    cadre.init(num_cpus=2)
+
+
 @pytest.mark.parametrize("resume", [False, True])
-def test_other_ranks_begin_a_new_pass_after_a_complete_one(fit, resume):
+def test_other_ranks_begin_a_new_pass_after_a_complete_one(fit, leave_one_cpu, resume):
     def trains():
         seen = [row for batch in train.get_dataset_shard("train", resume=resume).iter_batches(batch_size=5)
                 for row in batch["id"].tolist()]
@@ -606,12 +618,13 @@ def test_other_ranks_begin_a_new_pass_after_a_complete_one(fit, resume):
         return seen
 
     with pytest.raises(cadre.CadreError, match="after a pass"):
-        fit(trains, {"train": data.range(10)})
-    assert fit(trains, {"train": data.range(10)}, num_workers=1).return_value == list(range(10))
+        fit(trains, {"train": data.range(10)}, num_workers=(1, 2))
+    leave_one_cpu()
+    assert fit(trains, {"train": data.range(10)}, num_workers=(1, 2)).return_value == list(range(10))
 
 
 @pytest.mark.parametrize("resume", [False, True])
-def test_other_ranks_share_the_rest_of_a_pass_if_they_resume_it(fit, resume):
+def test_other_ranks_share_the_rest_of_a_pass_if_they_resume_it(fit, leave_one_cpu, resume):
     def trains():
         seen = []
         for batch in train.get_dataset_shard("train", resume=resume).iter_batches(batch_size=2):
@@ -623,8 +636,9 @@ def test_other_ranks_share_the_rest_of_a_pass_if_they_resume_it(fit, resume):
         return seen
 
     with pytest.raises(cadre.CadreError, match="in the middle of a pass"):
-        fit(trains, {"train": data.range(10)})
-    assert fit(trains, {"train": data.range(10)}, num_workers=1).return_value == (
+        fit(trains, {"train": data.range(10)}, num_workers=(1, 2))
+    leave_one_cpu()
+    assert fit(trains, {"train": data.range(10)}, num_workers=(1, 2)).return_value == (
         [2, 3, 4, 7, 8, 9] if resume else list(range(10)))
 
 
