@@ -10,9 +10,11 @@
 #include <exception>
 #include <mutex>
 #include <numeric>
+#include <span>
 #include <thread>
 #include <utility>
 
+#include "base/checksum.h"
 #include "base/random.h"
 #include "cadre/data/dataset.h"
 #include "data/compute.h"
@@ -26,11 +28,10 @@ namespace {
 
 constexpr std::int64_t kPositionVersion = 1;
 
-// Returns a number that differs if pieces have other numbers of rows (FNV-1a, by rows instead of bytes).
+// Returns a checksum of the pieces' numbers of rows.
 std::int64_t digest_of(const std::vector<std::int64_t>& piece_rows) {
-  std::uint64_t digest = 0xcbf29ce484222325;
-  for (const std::int64_t rows : piece_rows) digest = (digest ^ static_cast<std::uint64_t>(rows)) * 0x100000001b3;
-  return static_cast<std::int64_t>(digest);
+  const auto bytes = std::as_bytes(std::span(piece_rows));
+  return static_cast<std::int64_t>(base::checksum_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
 }
 
 // A stream of an execution's blocks that does not own the execution.

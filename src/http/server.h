@@ -15,7 +15,7 @@ namespace cadre::http {
 struct ServerOptions {
   std::string address = "127.0.0.1";  // or "::1"
   std::uint16_t port = 0;             // 0: a free one
-  // Of every response that does not have them itself, also of those to requests that the handler never sees.
+  // Added to every response that lacks them, also where the handler never sees the request.
   Headers headers = {};
 
   std::size_t max_connections = 64;  // further ones wait until one is closed

@@ -224,7 +224,7 @@ TEST(FileStorage, SaysAtOnceThatANameIsTooLong) {
   }
 }
 
-// Who uploads skips a local file that cannot be read, and tries again while the storage does not answer.
+// Uploads skip a local file that cannot be read, and are tried again while the storage does not answer.
 TEST(FileStorage, TellsItsFaultsFromErrorsOfLocalFiles) {
   const TemporaryDirectory directory;
   const auto storage = storage::open_storage(storage::parse_uri("file://" + (directory / "root").string()));

@@ -141,7 +141,7 @@ def of_run(name, is_split, resume):
     position = shard.position()  # of the checkpoint that the run goes on from
     shared = sum(end - begin for begin, end in position["ranges"])  # fewer where other ranks have taken rows of the pass
     has_begun = position["taken"] > 0 or shared < position["rows"]
-    # Where functions and conditions change the number of rows, the loop finds out.
+    # Only the loop finds out if functions or conditions change the number of rows.
     has_rest = not keeps_rows or position["taken"] < shared // position["world_size"]
     if has_begun and not (resume and has_rest):
         shard.set_epoch(shard.epoch + 1)

@@ -186,7 +186,7 @@ void Carrier::make_calls_on(NodeId node) {
 void Carrier::need(Worker& worker, const std::string& place) {
   std::error_code none;
   if (fs::is_directory(directory_ / place, none) && std::ranges::find(worker.holds, place) == worker.holds.end()) {
-    // What a call waits for still comes: several threads of a worker may each ask for a checkpoint at once.
+    // Keeps checkpoints that calls wait for: several threads of a worker may each ask for one at once.
     const auto is_awaited = [&worker](const std::string& held) {
       return worker.needs.contains(held) ||
              std::ranges::any_of(worker.calls, [&](const Call& call) { return call.needs.contains(held); });
