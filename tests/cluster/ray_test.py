@@ -10,6 +10,7 @@ import subprocess
 import sys
 import unittest
 
+import demand_test
 import nodes_test
 import provider_test
 import ray_rig
@@ -267,18 +268,20 @@ class DemandTest(OnRay, unittest.TestCase):
         groups = [{"name": "training", "nodes": 1, "cpus": 1},
                   {"name": "validators", "nodes": 1, "min_nodes": 0, "linger": 2, "cpus": 1}]
         file.write_text(json.dumps({"engine": "ray", "groups": groups}), encoding="utf-8")
-        process = rig.start_for(self, cluster, [nodes_test.BIN / "validating_tool", storage, "1", "340", "100", "160", "500"],
+        hold = storage / "hold_40"
+        hold.touch()
+        process = rig.start_for(self, cluster, [nodes_test.BIN / "validating_tool", storage, "1", "50", "100", "20", "500"],
                                 CADRE_CLUSTER=str(file))
+        demand_test.release_when_given_back(cluster, storage, 2, hold)
         output, errors = process.communicate(timeout=DEADLINE_S)
         self.assertEqual(process.returncode, 0, errors + output)
         first, second = [[float(moment) for moment in line.split()[1:3]]
                          for line in (storage / "validated").read_text().splitlines()]
-        told = cluster.run("ctl", [nodes_test.BIN / "cadre", "nodes", storage / "run", "--json"]).stdout
-        training, *validators = json.loads(told)["nodes"]
+        training, *validators = demand_test.nodes_of(cluster, storage / "run")
         self.assertEqual(training["resources"]["labels"]["group"], "training")
         self.assertEqual([node["resources"]["labels"]["group"] for node in validators], ["validators"] * 2)
         self.assertLess(validators[0]["joined"], first[0])
-        self.assertLess(validators[0]["left"] - first[1], 2 + 4)
+        self.assertLess(validators[0]["left"] - first[1], 2 + demand_test.SLACK_S)
         self.assertLess(validators[0]["left"], validators[1]["joined"])
         self.assertLess(validators[1]["joined"], second[0])
         self.expect_nothing_left()

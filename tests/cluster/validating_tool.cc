@@ -4,7 +4,8 @@
 //   validating_tool <storage path> <workers> <steps> <milliseconds of a step> <validates every> <milliseconds of a
 //   validation>
 //
-// continues the run if it is there. `workers` may be a range: 1-2. A worker prints the size of its group and its host,
+// continues the run if it is there. `workers` may be a range: 1-2. A file hold_<step> in the storage path holds that step
+// back until it is removed. A worker prints the size of its group and its host,
 // a validation adds a line to the file "validated" in the storage path: its host, when it began and ended in seconds
 // since 1970, and the step.
 #include <cadre/init.h>
@@ -41,6 +42,8 @@ void learn(const Config& config) {
   while (step < config.get<std::int64_t>("steps")) {
     std::this_thread::sleep_for(std::chrono::milliseconds(config.get<std::int64_t>("step_ms")));
     ++step;
+    const fs::path hold = fs::path(config.get<std::string>("storage")) / ("hold_" + std::to_string(step));
+    while (fs::exists(hold)) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     train::ReportOptions options;
     if (step % config.get<std::int64_t>("every") == 0) options.validation = true;
     train::report(
@@ -77,7 +80,8 @@ int main(int argc, char** argv) {
             fn<learn>,
             {.train_loop_config = {{"steps", std::atoll(argv[3])},
                                    {"step_ms", std::atoll(argv[4])},
-                                   {"every", std::atoll(argv[5])}},
+                                   {"every", std::atoll(argv[5])},
+                                   {"storage", storage.string()}},
              .scaling_config = {.num_workers = to_range(argv[2]),
                                 .label_selector = {{"group", "training"}},
                                 .elastic_resize_monitor_interval = std::chrono::seconds(1)},
