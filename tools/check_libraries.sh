@@ -38,6 +38,7 @@ libgmock-dev|GoogleMock||header gmock/gmock.h||GTest_ROOT=<prefix>
 doxygen|Doxygen|1.9.4|program doxygen||PATH
 chromium|Chromium||program chromium||PATH
 dpkg-dev|the tools that make Debian packages||program dpkg-shlibdeps||PATH
+lld-19|LLVM'\''s linker, for smaller wheels|19|program ld.lld-19||PATH
 file|the program file||program file||PATH
 clang-format-19|clang-format|19|program clang-format-19||PATH
 clang-tidy-19|clang-tidy|19|program clang-tidy-19||PATH

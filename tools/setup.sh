@@ -32,9 +32,9 @@ packages=(
 with_tests=""
 for group in "$@"; do
   case "$group" in
-    tests) with_tests=yes; packages+=(dpkg-dev file doxygen libclang-rt-19-dev dataset-fashion-mnist chromium librsvg2-2 zsh fish man-db mandoc) ;;
+    tests) with_tests=yes; packages+=(dpkg-dev file lld-19 doxygen libclang-rt-19-dev dataset-fashion-mnist chromium librsvg2-2 zsh fish man-db mandoc) ;;
     docs) packages+=(doxygen) ;;
-    package) packages+=(dpkg-dev file) ;;  # CPack asks file which files are programs
+    package) packages+=(dpkg-dev file lld-19) ;;  # CPack asks file which files are programs
     format) packages+=(clang-format-19) ;;
     lint) packages+=(clang-format-19 clang-tidy-19) ;;
     sanitizers) packages+=(libclang-rt-19-dev llvm-19) ;;  # llvm-19: names in their reports; the report of coverage
