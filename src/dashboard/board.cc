@@ -31,7 +31,7 @@ void Board::add(const std::string& id, const std::string& location) {
   const std::lock_guard lock(mutex_);
   Shown& shown = experiments_[id];
   shown.location = location;
-  if (!shown.document) shown.document = std::make_shared<LiveDocument>(origin_);
+  if (!shown.document) shown.document = std::make_shared<LiveDocument>(origin_ + "." + std::to_string(++documents_));
 }
 
 void Board::remove(const std::string& id) {

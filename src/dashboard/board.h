@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -56,6 +57,7 @@ class Board {
   mutable std::mutex mutex_;
   std::condition_variable woken_;
   std::map<std::string, Shown> experiments_ = {};  // by id
+  std::uint64_t documents_ = 0;                    // number of those that were ever made
   bool is_wanted_ = false;                         // a document is wanted that nobody has read
   bool stopped_ = false;
 };

@@ -23,7 +23,7 @@ class LiveDocument {
     std::string text = {};  // events of a text/event-stream; empty: nothing is new
   };
 
-  // `origin`: part of the events' ids, so that versions of another program are not taken for these.
+  // `origin`: part of the events' ids, so that versions of another program or document are not taken for these.
   explicit LiveDocument(std::string origin) : origin_(std::move(origin)) {}
 
   // Returns false if it is the same document.
@@ -40,7 +40,7 @@ class LiveDocument {
   void unwatch() { --watchers_; }
   std::size_t watchers() const { return watchers_; }
 
-  // Returns the version in an id that a reader has from an earlier event; 0 if it is of another program, or none.
+  // Returns the version in an id that a reader has from an earlier event; 0 if it is of another document, or none.
   std::uint64_t version_of(std::string_view id) const;
 
  private:

@@ -119,6 +119,28 @@ TEST_F(ReaderTest, DropsWhatIsGoneAndKeepsTheIdOfWhatComesBack) {
   EXPECT_EQ(id_of("a"), id);
 }
 
+TEST_F(ReaderTest, TakesNoVersionOfWhatIsGoneForOneOfWhatComesBack) {
+  experiments_.stamps = {{"a", "1"}};
+  look();
+  const std::string id = id_of("a");
+  const std::shared_ptr<LiveDocument> before = board_.document(id);
+  before->watch();
+  look();
+  const std::string text = before->since(0).text;
+  const std::size_t at = text.find("id: ") + 4;
+  const std::string known = text.substr(at, text.find('\n', at) - at);
+  EXPECT_EQ(before->version_of(known), 1);
+  experiments_.stamps.clear();
+  look();
+  experiments_.stamps["a"] = "2";
+  look();
+  const std::shared_ptr<LiveDocument> after = board_.document(id);
+  after->watch();
+  look();
+  EXPECT_TRUE(after->has_document());
+  EXPECT_EQ(after->version_of(known), 0);
+}
+
 TEST_F(ReaderTest, ReadsAgainOnlyOnceItsShareOfTheTimeIsEnough) {
   Reader reader(board_, experiments_, {.interval = 0ms, .forget_after = 1h, .share = 1e-6});
   const auto begin = std::chrono::steady_clock::now();
