@@ -259,6 +259,25 @@ class ReportTest(browser.PageTest):
             self.assertIn("validation/accuracy", names)
             self.keep_screenshot(page, "run")
 
+    def test_another_experiment_in_the_place_of_one_is_shown_anew(self):
+        with self.page(self.report(self.population, self.search, name="replaced")) as page:
+            shown = page.evaluate("""() => {
+                const [one, other] = cadre.documentsOfPage();
+                const experiment = new cadre.Experiment(one, 9), host = cadre.element("div");
+                document.querySelector("main").append(host);
+                const view = cadre.buildExperiment(host, experiment);
+                const parameter = host.querySelector(".scatter select");
+                parameter.value = "config/momentum";  // the other one has none
+                parameter.dispatchEvent(new Event("change"));
+                view.update(() => {
+                  experiment.setDocument(other);
+                  return new Set(Object.keys(other));
+                });
+                return [host.querySelector("#curves-9").dataset.metric, host.querySelector(".scatter select").value,
+                    host.querySelectorAll(".scatter, .trials.card").length]; }""")
+            self.assertIn(shown[1], {"config/lr", "config/width", "config/model/kind"})
+            self.assertEqual((shown[0], shown[2]), ("loss", 2))
+
     # ---- It can be used
 
     def test_zoom_by_pointer_and_keys(self):

@@ -33,9 +33,12 @@ cadre.buildExperiment = (host, experiment) => {
   place();
   const showDetails = cadre.watchDetails(host, context);
   const view = {update: (apply) => {
+    const {started} = experiment.document, {isRun} = experiment;
     const restore = selection.remember();
     const changed = apply();
     if (!experiment.isReadable) return again();
+    // Another experiment in its place may have other parameters and metrics than those that are chosen.
+    if (experiment.isRun !== isRun || (started && experiment.document.started !== started)) return again();
     restore();
     place();
     for (const part of parts) part.update(changed);
