@@ -278,6 +278,25 @@ class ReportTest(browser.PageTest):
             self.assertIn(shown[1], {"config/lr", "config/width", "config/model/kind"})
             self.assertEqual((shown[0], shown[2]), ("loss", 2))
 
+    def test_the_dialog_about_a_trial_that_is_not_there_any_more_is_closed(self):
+        with self.page(self.report(self.search)) as page:
+            is_open = page.evaluate("""() => {
+                const [one] = cadre.documentsOfPage();
+                const experiment = new cadre.Experiment(one, 9), host = cadre.element("div");
+                document.querySelector("main").append(host);
+                const view = cadre.buildExperiment(host, experiment), dialog = host.querySelector("dialog");
+                host.querySelector(".trials tbody button").click();
+                const states = [dialog.open];
+                for (const first of ["", "other-"]) {  // the same trials, then others
+                  view.update(() => {
+                    experiment.setDocument({...one, trials: {...one.trials, id: one.trials.id.map((id) => first + id)}});
+                    return new Set(["trials"]);
+                  });
+                  states.push(dialog.open);
+                }
+                return states; }""")
+            self.assertEqual(is_open, [True, True, False])
+
     # ---- It can be used
 
     def test_zoom_by_pointer_and_keys(self):

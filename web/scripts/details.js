@@ -31,6 +31,7 @@ cadre.watchDetails = (host, {experiment, selection}) => {
   });
   return () => {
     if (!dialog.open || (!getSelection().isCollapsed && dialog.contains(getSelection().anchorNode))) return;
+    if (selection.opened === null) return void dialog.close();  // the document has the trial no more
     const {scrollTop} = dialog;
     cadre.keepFocus(dialog, show);
     dialog.scrollTop = scrollTop;

@@ -30,7 +30,7 @@ cadre.Selection = class extends EventTarget {
     return () => {
       const place = new Map(this.experiment.trials.id.map((one, at) => [one, at]));
       this.hovered = place.get(hovered) ?? null;
-      this.opened = place.get(opened) ?? this.opened;
+      this.opened = place.get(opened) ?? null;
       if (filter) this.filter = new Set(filter.map((one) => place.get(one)).filter((at) => at !== undefined));
     };
   }
