@@ -321,6 +321,22 @@ class ReportTest(browser.PageTest):
             page.keyboard.press("0")
             self.assertEqual(zoom(), "")
 
+    def test_a_chart_is_released_by_a_finger_that_scrolls_on(self):
+        with self.page(self.report(self.population)) as page:
+            pressed = page.evaluate("""async () => {
+                const host = cadre.element("div"), pressed = [];
+                document.querySelector("main").append(host);
+                const chart = new cadre.Chart(host, {label: "scrolled over", height: 200, x: {}, y: {}, lines: () => []});
+                for (const end of ["pointerup", "pointercancel"]) {
+                  chart.root.dispatchEvent(new PointerEvent("pointerdown", {bubbles: true}));
+                  pressed.push(chart.isPressed);
+                  window.dispatchEvent(new PointerEvent(end));
+                  await new Promise((resolve) => setTimeout(resolve));
+                  pressed.push(chart.isPressed);
+                }
+                return pressed; }""")
+            self.assertEqual(pressed, [True, False, True, False])
+
     def test_keys_go_through_trials_and_open_them(self):
         ranked = sorted(self.trials, key=lambda one: -self.trials[one]["metrics"]["score"])
         with self.page(self.report(self.population)) as page:

@@ -36,11 +36,17 @@ cadre.Chart = class {
     new ResizeObserver(() => this.resize()).observe(host);
     this.root.addEventListener("pointerdown", () => {
       this.isPressed = true;
-      // After uPlot has ended the drag.
-      addEventListener("pointerup", () => setTimeout(() => {
-        this.isPressed = false;
-        if (this.isStale) this.refresh();
-      }), {once: true});
+      const pressed = new AbortController();
+      const release = () => {
+        pressed.abort();
+        // After uPlot has ended the drag.
+        setTimeout(() => {
+          this.isPressed = false;
+          if (this.isStale) this.refresh();
+        });
+      };
+      // A finger that scrolls the page cancels.
+      for (const end of ["pointerup", "pointercancel"]) addEventListener(end, release, {signal: pressed.signal});
     });
   }
 
