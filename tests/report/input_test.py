@@ -84,11 +84,13 @@ class InputTest(browser.PageTest):
         with self.page(self.report(study)) as page:
             show_all(page)
             self.assertIn("none yet", page.text_content(".tile.winner"))
+            self.assertEqual(page.locator(".legend-gradient").count(), 0)
             self.assertEqual(page.locator(".trials tbody tr").count(), 3)
         cadre("observe", study, "1", "loss=0.5")
         with self.page(self.report(study)) as page:
             show_all(page)
             self.assertEqual(data(page, ".tile.winner")["best"], "00001")
+            self.assertIn("loss 0.5", page.text_content("#parallel-0 .legend-gradient"))
 
     def test_long_curves_keep_their_peaks_and_say_that_they_are_thinned_out(self):
         long = make(self.storage, "long")

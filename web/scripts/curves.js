@@ -176,8 +176,10 @@ cadre.positions = (numbers, isLog) => {
   return (trial) => (high > low ? (value(numbers[trial]) - low) / (high - low) : Number.isFinite(numbers[trial]) ? 0.5 : NaN);
 };
 
+// Returns the colours of a column's numbers, from the lowest to the highest; null as long as it has none.
 cadre.gradientLegend = (name, numbers, isLog, isReversed = false) => {
   const finite = Array.from(numbers).filter(Number.isFinite);
+  if (!finite.length) return null;
   const bar = cadre.element("span", {class: "gradient"});
   bar.style.background = `linear-gradient(to right, ${[0, 0.25, 0.5, 0.75, 1].map((share) => cadre.theme.viridis(isReversed ? 1 - share : share)).join(",")})`;
   return cadre.element("span", {class: "legend-gradient"}, `${cadre.line(name)} ${cadre.number(finite.reduce((a, b) => Math.min(a, b), Infinity), 3)} `, bar,
