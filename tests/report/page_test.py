@@ -297,6 +297,13 @@ class ReportTest(browser.PageTest):
                 return states; }""")
             self.assertEqual(is_open, [True, True, False])
 
+    def test_characters_that_nobody_sees_are_shown_as_codes(self):
+        with self.page(self.report(self.search)) as page:
+            for hidden in "\x1b", "\x9b", "\u00ad", "\u061c", "\u180e", "\u200b", "\u202e", "\u206a", "\ufeff", "\ufffa", "\U000e0041":
+                self.assertEqual(page.evaluate("(text) => cadre.printable(text)", f"a{hidden}b"), f"a\\u{ord(hidden):04x}b")
+            for shown in "a\tb\nc", "caf\u00e9 \u8a71 \U0001f600 \ufffd":
+                self.assertEqual(page.evaluate("(text) => cadre.printable(text)", shown), shown)
+
     # ---- It can be used
 
     def test_zoom_by_pointer_and_keys(self):

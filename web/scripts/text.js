@@ -4,7 +4,7 @@ var cadre = {};
 
 // Returns a text without characters that are invisible or change the direction of writing: they are shown as codes.
 cadre.printable = (text) =>
-  String(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]/gu,
+  String(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}\ud800-\udfff]/gu,
     (c) => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
 
 // Returns a text on one line.
