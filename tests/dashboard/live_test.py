@@ -424,6 +424,19 @@ class LiveTest(DashboardTest):
             (self.folder / "away").rename(self.folder / "results")
             wait_until(page, "document.querySelector('tr[data-name=mine]') && !document.querySelector('p.unreadable')")
 
+    def test_what_has_not_changed_is_not_read_out_again(self):
+        (self.folder / "there").mkdir()
+        with Running(self.folder / "here") as running, Dashboard(self.folder / "here", self.folder / "there") as dashboard, self.opened(dashboard.url) as page:
+            done = "document.querySelector('.list tbody [data-column=done]')?.textContent"
+            wait_until(page, f"{done}?.includes('16 %')")
+            (self.folder / "there").rmdir()
+            wait_until(page, "document.querySelector('p.unreadable')?.textContent.includes('there')")
+            page.evaluate("() => { window.read = [document.querySelector('p.unreadable'), document.querySelector('.controls [aria-live]').firstChild]; }")
+            running.open_gate(1)
+            wait_until(page, f"{done}.includes('41 %')")
+            self.assertTrue(page.evaluate("read[0] === document.querySelector('p.unreadable')"))
+            self.assertTrue(page.evaluate("read[1] === document.querySelector('.controls [aria-live]').firstChild"))
+
     def test_reading_leaves_an_experiment_as_it_is(self):
         mine = make(self.folder, "population", "mine", 4)
         names = sorted(path.name for path in mine.iterdir())

@@ -29,6 +29,11 @@ cadre.replaceChildren = (element, ...children) => {
   return cadre.append(element, children);
 };
 
+// Gives an element a text. One that it has already is not read out again.
+cadre.setText = (element, text) => {
+  if (element.textContent !== text) element.textContent = text;
+};
+
 // Makes parts of an element anew. The focus stays at the same place among what can have it.
 cadre.keepFocus = (host, make) => {
   const list = () => Array.from(host.querySelectorAll("a, button, select, input, summary, [tabindex]"));
@@ -103,7 +108,7 @@ cadre.pages = (size, count, show) => {
     page = Math.max(0, Math.min(wanted, Math.ceil(all / size) - 1));
     const end = Math.min((page + 1) * size, all);
     show(page * size, end);
-    text.textContent = all === 0 ? "none" : `${cadre.count(page * size + 1)} to ${cadre.count(end)} of ${cadre.count(all)}`;
+    cadre.setText(text, all === 0 ? "none" : `${cadre.count(page * size + 1)} to ${cadre.count(end)} of ${cadre.count(all)}`);
     previous.disabled = page === 0;
     next.disabled = end >= all;
     bar.hidden = all <= size;

@@ -140,10 +140,11 @@ cadre.startList = () => {
     if (wanted.length !== body.children.length || wanted.some((row, at) => body.children[at] !== row))
       cadre.keepFocus(scroll, () => body.replaceChildren(...wanted));
     const count = Object.keys(experiments).length;
-    found.textContent = count < all ? `${cadre.count(count)} of ${cadre.plural(all, "experiment")} read \u2026`
+    cadre.setText(found, count < all ? `${cadre.count(count)} of ${cadre.plural(all, "experiment")} read \u2026`
       : entries.length < count ? `${cadre.count(entries.length)} of ${cadre.plural(count, "experiment")}`
-        : count === 0 ? (complete ? "There are no experiments yet." : "Looking for experiments \u2026") : cadre.plural(count, "experiment");
-    cadre.replaceChildren(faults, reasons.map((reason) => cadre.element("p", {class: "card unreadable", role: "alert"}, cadre.line(reason))));
+        : count === 0 ? (complete ? "There are no experiments yet." : "Looking for experiments \u2026") : cadre.plural(count, "experiment"));
+    const alerts = reasons.map((reason) => cadre.element("p", {class: "card unreadable", role: "alert"}, cadre.line(reason)));
+    if (alerts.map((one) => one.textContent).join() !== Array.from(faults.children, (one) => one.textContent).join()) cadre.replaceChildren(faults, alerts);  // is read out once
     const running = Object.values(experiments).filter((entry) => entry.state === "running").length;
     document.title = running ? `${running} running \u2013 cadre dashboard` : "cadre dashboard";
     page.removeAttribute("aria-busy");

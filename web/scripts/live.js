@@ -167,7 +167,7 @@ cadre.liveState = (live) => {
       refused: `not up to date since ${time(live.since)}: the dashboard was started again and has another address. Open the one that it has printed.`,
       gone: `not there any more since ${time(live.since)}`,
     }[live.state];
-    if (text.textContent !== said) text.textContent = said;
+    cadre.setText(text, said);
     since.textContent = live.state === "lost" ? ` (${cadre.duration(Math.round((Date.now() - live.since) / 1000))})` : "";
     box.dataset.state = live.state;
     document.documentElement.classList.toggle("is-stale", !["live", "connecting"].includes(live.state));

@@ -95,7 +95,7 @@ cadre.sections.push({
         });
         trials = keyed.map(([, trial]) => trial);
       }
-      found.textContent = trials.length < experiment.count ? `${cadre.count(trials.length)} of ${cadre.plural(experiment.count, "trial")}` : "";
+      cadre.setText(found, trials.length < experiment.count ? `${cadre.count(trials.length)} of ${cadre.plural(experiment.count, "trial")}` : "");
     };
     const sort = () => {
       order();
