@@ -196,6 +196,18 @@ class ReportTest(browser.PageTest):
             page.keyboard.press("Escape")
             wait_until(page, "document.querySelector('.filter-bar').hidden")
 
+    def test_a_pointer_that_is_cancelled_brushes_no_more(self):
+        with self.page(self.report(self.search)) as page:
+            show_all(page)
+            self.assertTrue(page.evaluate("""() => {
+                const strip = document.querySelector('.axis[data-axis="config/width"] .axis-strip'), box = strip.getBoundingClientRect();
+                strip.setPointerCapture = () => {};  // knows only pointers of the browser
+                const send = (name, share) => strip.dispatchEvent(new PointerEvent(name, {bubbles: true, clientX: box.left, clientY: box.top + share * box.height}));
+                send("pointerdown", 0.2);
+                send("pointercancel", 0.2);
+                send("pointermove", 0.8);
+                return box.height > 0 && strip.querySelector(".brush").hidden; }"""))
+
     def test_importances_are_those_of_the_command(self):
         told = json.loads(cadre("importance", self.search, "--json"))["importances"]
         with self.page(self.report(self.search)) as page:

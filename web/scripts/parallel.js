@@ -113,6 +113,7 @@ cadre.Parallel = class {
       if (from !== null && Math.abs(share(event) - from) <= 0.01) this.setBrush(at, null);
       from = null;
     });
+    strip.addEventListener("pointercancel", () => { from = null; });
     return cadre.element("div", {class: "axis", "data-axis": axis.key}, name, strip);
   }
 
