@@ -418,6 +418,28 @@ class ReportTest(browser.PageTest):
             self.assertTrue(page.locator("#panel-2 #timeline-2").is_visible())
             self.keep_screenshot(page, "compared")
 
+    def test_a_comparison_has_another_axis_when_the_experiment_with_its_own_is_gone(self):
+        with self.page(self.report(self.population, self.search, name="gone")) as page:
+            shown = page.evaluate("""() => {
+                const [one, other] = cadre.documentsOfPage(), host = cadre.element("div");
+                one.curves.names = one.curves.names.map((name) => (name === "late" ? "env_steps" : name));
+                document.querySelector("main").append(host);
+                const experiments = [one, other].map((document, index) => new cadre.Experiment(document, index));
+                const view = cadre.buildComparison(host, experiments);
+                const [metric, , by] = host.querySelectorAll(".comparison-curves select");
+                const shown = [];
+                for (const [select, value] of [[metric, "config/lr"], [by, "env_steps"]]) {
+                  select.value = value;
+                  select.dispatchEvent(new Event("change"));
+                  shown.push(select.value);
+                }
+                view.update([() => {
+                  experiments[0].setDocument({kind: "unreadable", name: "population", reason: "It is not there any more."});
+                  return new Set(["kind"]);
+                }, null]);
+                return [...shown, by.value]; }""")
+            self.assertEqual(shown, ["config/lr", "env_steps", "training_iteration"])
+
 
 if __name__ == "__main__":
     browser.skip_unless_there()

@@ -142,7 +142,7 @@ cadre.comparisonCurves = (host, experiments, open) => {
     if (!names.length) return;
     cadre.setOptions(metric, names.map((name) => [name, name]));
     cadre.setOptions(by, axes);
-    if (state.y === null || !names.includes(state.y)) {
+    if (state.y === null || !names.includes(state.y) || !axes.some(([name]) => name === state.x)) {
       const [y, x, good] = [names[0], axes[0][0], modeOf(names[0])];
       metric.querySelector("select").value = y;
       by.querySelector("select").value = x;
