@@ -136,9 +136,7 @@ class Following : public http::EventSource {
 
   Following(Board& board, std::vector<Followed> followed) : board_(board), followed_(std::move(followed)) {
     for (const Followed& one : followed_) {
-      if (!one.document) continue;
-      one.document->watch();
-      board_.want(*one.document);
+      if (one.document) watch(*one.document);
     }
     is_gone_.resize(followed_.size());
   }
@@ -150,7 +148,7 @@ class Following : public http::EventSource {
 
   std::string next() override {
     for (std::size_t i = 0; i < followed_.size(); ++i) {
-      std::string text = is_gone_[i] ? "" : news_of(i);
+      std::string text = news_of(i);
       if (!text.empty()) return followed_.size() == 1 ? text : fmt::format("event: of\ndata: {}\n\n{}", i, text);
     }
     return {};
@@ -159,13 +157,32 @@ class Following : public http::EventSource {
  private:
   std::string news_of(std::size_t i) {
     Followed& one = followed_[i];
-    if (!one.document || board_.document(one.id) != one.document) {
-      is_gone_[i] = true;
-      return "event: gone\ndata: 1\n\n";
+    std::shared_ptr<LiveDocument> present = board_.document(one.id);
+    if (!present || present != one.document) {
+      if (!is_gone_[i]) {
+        is_gone_[i] = true;
+        return "event: gone\ndata: 1\n\n";
+      }
+      if (!present) return {};
+      come_back(i, std::move(present));
     }
     LiveDocument::Sent sent = one.document->since(one.version);
     one.version = sent.version;
     return std::move(sent.text);
+  }
+
+  void come_back(std::size_t i, std::shared_ptr<LiveDocument> document) {
+    Followed& one = followed_[i];
+    if (one.document) one.document->unwatch();
+    watch(*document);
+    one.document = std::move(document);
+    one.version = 0;
+    is_gone_[i] = false;
+  }
+
+  void watch(LiveDocument& document) {
+    document.watch();
+    board_.want(document);
   }
 
   Board& board_;

@@ -168,6 +168,18 @@ class LiveTest(DashboardTest):
                 wait_until(page, "document.querySelector('#panel-0 .state').textContent === 'finished'")
                 self.keep_screenshot(page, "compared-growing")
 
+    def test_an_experiment_that_comes_back_is_side_by_side_again(self):
+        for name in "one", "two":
+            make(self.folder, "population", name, 4)
+        with Dashboard(self.folder) as dashboard:
+            ids = [dashboard.id_of(name) for name in ("one", "two")]
+            with self.opened(f"{dashboard.url}experiment?id={ids[0]}&id={ids[1]}") as page:
+                (self.folder / "two").rename(self.storage / "elsewhere")
+                wait_until(page, "document.querySelector('p.unreadable')?.textContent.includes('It is not there any more')")
+                (self.storage / "elsewhere").rename(self.folder / "two")
+                wait_until(page, "!document.querySelector('p.unreadable')")
+                self.assertEqual(page.locator(".experiments [data-column=best]").count(), 2)
+
     def test_one_stream_has_the_changes_of_several_experiments(self):
         with Running(self.folder / "one", 3, 12, "fifo=1") as one, Running(self.folder / "two", 3, 12, "fifo=1"), Dashboard(self.folder) as dashboard:
             ids = [dashboard.id_of(f"{name}/experiment") for name in ("one", "two")]
