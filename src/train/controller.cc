@@ -503,6 +503,7 @@ void Controller::launch(const LaunchGroup& group) {
 
 void Controller::start(const StartValidator& validator) {
   const ValidationConfig& config = description_.options.validation;
+  const Resources own = validator.wanted.resources.value_or(config.resources);  // without those of its workers
   const engine::NodeId node = validator.place.node;
   const fs::path own_directory = directory_of_validator({}, validator.checkpoint);
   patiently([&] {
@@ -521,7 +522,7 @@ void Controller::start(const StartValidator& validator) {
       .checkpoint = work_place().checkpoint(validator.checkpoint, node).string(),
       .function = validator.wanted.host_function,
       .config = validator.wanted.config,
-      .resources = config.resources,
+      .resources = own,
       .worker_resources = workers,
       .visible_devices = resources::visible_devices(validator.machine, validator.place, engine_.nodes())};
   engine_.start(validator_id(validator.id, validator.attempt),
@@ -529,7 +530,7 @@ void Controller::start(const StartValidator& validator) {
                  .node = node,
                  .directory = work_place().path_of(own_directory, node),
                  .needs = needs_of(validator.checkpoint),
-                 .cpus = config.resources.cpus,
+                 .cpus = own.cpus,
                  .starts_workers = starts_workers});
 }
 

@@ -233,6 +233,23 @@ TEST(Validation, AReportSaysItsResources) {
   EXPECT_THAT(statuses(result), ElementsAre(Status::validated, Status::validated));
 }
 
+Metrics tells_its_cpus(const Checkpoint&) { return {{"cpus", train::get_context().get_resources().cpus}}; }
+
+void reports_with_other_cpus(const Config&) {
+  train::report({{"step", 1}}, writes(1), {.validation = true});
+  train::report({{"step", 2}}, writes(2), {.validation = train::ValidationTask{.resources = Resources{.cpus = 0.5}}});
+}
+
+TEST(Validation, AValidatorIsToldTheResourcesThatItsReportHasSaid) {
+  const TemporaryDirectory storage;
+  const train::TrainerOptions options = options_with(storage.path(), fn<tells_its_cpus>, 0);
+  const train::Result result = train::Trainer(fn<reports_with_other_cpus>, options).fit();
+  std::vector<double> cpus;
+  for (const train::ReportedCheckpoint& one : result.best_checkpoints)
+    cpus.push_back(one.metrics.get<double>("cpus", -1));
+  EXPECT_THAT(cpus, ElementsAre(0.1, 0.5));
+}
+
 TEST(Validation, TrainingGoesOnMeanwhile) {
   const TemporaryDirectory storage;
   const train::Result result = run(options_with(storage.path(), fn<waits_for_the_end_of_training>, 4));
