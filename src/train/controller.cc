@@ -491,7 +491,7 @@ void Controller::launch(const LaunchGroup& group) {
         .sends_metrics = !callbacks_.empty(),
         .runs_in_directory = options.run_config.chdir_to_rank_dir,
         .in_trial = parent_ != nullptr,
-        .is_on_node = !nodes.at(0).name.empty(),
+        .is_on_node = beginning_.nodes.may_change,  // all of them may have left meanwhile
         .node = own_directory_of(rank)};
     engine_.start(worker_id(rank, group.attempt), {.assignment = {entry_of(description_.loop), to_value(assignment)},
                                                    .node = place.node,

@@ -1,9 +1,11 @@
-// Worker groups whose size follows the resources.
+// Worker groups whose size follows the resources, or whose nodes leave.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "base/json.h"
 #include "engine/forwarding_engine.h"
@@ -113,6 +115,41 @@ TEST(ElasticGroup, FollowsTheResourcesAndLosesNoStep) {
   std::string from;
   for (std::int64_t size = 0, step = 0; sizes >> size >> from >> step;) seen.push_back(size);
   EXPECT_THAT(seen, ElementsAre(1, 3, 2));
+}
+
+// ---- Groups on nodes
+
+// An engine whose only node has left when the group is started that was placed there.
+class LeavingEngine final : public engine::ForwardingEngine {
+ public:
+  using ForwardingEngine::ForwardingEngine;
+
+  std::vector<engine::Node> nodes() const override {
+    if (std::exchange(was_asked_, true)) return {};
+    return {{.id = 0, .name = "node", .resources = resources()}};
+  }
+
+ private:
+  mutable bool was_asked_ = false;
+};
+
+void reports_in_one_step(const Config&) { train::report({{"step", 1}}); }
+
+// The engine says that such a group's workers were lost with their node; here they go on, so that the run ends.
+TEST(GroupOnNodes, IsLeftToTheEngineIfAllNodesHaveJustLeft) {
+  const TemporaryDirectory storage;
+  const train::TrainerOptions options = options_in(storage.path(), 1);
+  const train::Description description{.loop = fn<reports_in_one_step>, .options = options};
+  const fs::path directory = storage / "run";
+  fs::create_directory(directory);
+  store::ExperimentStore store = store::ExperimentStore::create(
+      directory, {"run", description.loop.name, base::to_json(train::describe(description))});
+  train::Run run(options);
+  const std::unique_ptr<engine::Engine> inner = worker::make_root_engine();
+  LeavingEngine engine(*inner);
+  train::RunConsole console(directory, options.run_config, engine.now());
+  train::Controller(description, directory, run, store, engine, console, nullptr, {}).run();
+  EXPECT_EQ(run.status(), train::RunStatus::finished);
 }
 
 }  // namespace
