@@ -107,7 +107,7 @@ std::vector<Event> Controller::begin() {
   std::vector<Event> first;
   beginning_.machine = engine_.resources();
   beginning_.nodes = resources::node_list(engine_.nodes());
-  check_resources(first);
+  check_resources(first, /*at_start=*/true);
   beginning_.hostname = base::host_name();
   first.emplace_back(beginning_);
   return first;
@@ -119,7 +119,7 @@ void Controller::translate(engine::Event event, std::vector<Event>& events) {
 
 void Controller::add_other_events(std::vector<Event>& events) {
   add_upload_events(events);
-  check_resources(events);
+  check_resources(events, /*at_start=*/false);
   reply(key_values_.expire(clock_.last_reading()));
 }
 
@@ -218,7 +218,7 @@ void Controller::handle_from_validator(engine::WorkerId worker, channel::Message
 }
 
 // Nodes that come and go tell of it themselves.
-void Controller::check_resources(std::vector<Event>& events) {
+void Controller::check_resources(std::vector<Event>& events, bool at_start) {
   const ScalingConfig& scaling = description_.options.scaling_config;
   const auto now = engine_.now();
   if (!scaling.num_workers.is_elastic() || beginning_.nodes.may_change || (next_check_ && now < *next_check_)) return;
@@ -226,7 +226,8 @@ void Controller::check_resources(std::vector<Event>& events) {
   if (run_.status() == RunStatus::starved) pause = std::min<Seconds>(pause, std::chrono::seconds(1));
   next_check_ = now + base::to_nanoseconds(pause);
   const std::int64_t workers = capacity(engine_.resources(), scaling);
-  if (std::exchange(capacity_, workers) != workers) events.emplace_back(ResourcesSeen{workers, engine_.resources()});
+  if (std::exchange(capacity_, workers) != workers)
+    events.emplace_back(ResourcesSeen{workers, engine_.resources(), at_start});
 }
 
 // Returns why the ranks' parts cannot become a checkpoint. Checked once all have reported, so that the result does not

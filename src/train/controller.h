@@ -78,7 +78,7 @@ class Controller final : public control::Turns<Run> {
   void ask(channel::Caller caller, const Value& content);
   std::optional<engine::NodeId> own_directory_of(Rank rank) const;
   static std::optional<ValidatorLacksWorkers> lacks_workers(const channel::Message& message);
-  void check_resources(std::vector<Event>& events);
+  void check_resources(std::vector<Event>& events, bool at_start);
   std::optional<std::string> fault_of_group(const GroupCheckpoint& checkpoint) const;
   void remove_leftovers();
   std::string checkpoint_of_parent();

@@ -79,6 +79,7 @@ struct GroupBegan {
 struct ResourcesSeen {
   std::int64_t workers = 0;
   Resources machine = {.cpus = 0};
+  bool at_start = false;  // ControllerStarted follows, which starts a group
 };
 struct FunctionReturned {
   Rank rank = 0;

@@ -152,7 +152,7 @@ void Run::on(const GroupBegan& event) {
 void Run::on(const ResourcesSeen& event) {
   capacity_ = event.workers;
   cluster_ = resources::Cluster(event.machine);
-  if (status_ == RunStatus::starved) launch();
+  if (status_ == RunStatus::starved && !event.at_start) launch();
 }
 
 void Run::on(const NodeJoined& event) {

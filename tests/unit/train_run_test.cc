@@ -431,6 +431,19 @@ TEST(TrainRun, AGroupOfVariableSizeWaitsForTheLeastNumberOfWorkers) {
   EXPECT_EQ(driver.run().world_size(), 2);
 }
 
+TEST(TrainRun, AnotherControllerStartsOneGroupOfARunThatWaitedForResources) {
+  Driver driver(elastic(2, 4));
+  driver.feed(ResourcesSeen{1, {.cpus = 1}});
+  driver.ended(0, {engine::Exit::Kind::not_started, 0, {}});
+  for (Rank rank = 1; rank < 4; ++rank) driver.ended(rank, kKilled);
+  driver.fire(Timer::Kind::retry);
+  ASSERT_EQ(driver.run().status(), RunStatus::starved);
+  EXPECT_THAT(driver.feed(ResourcesSeen{3, {.cpus = 3}, /*at_start=*/true}), IsEmpty());
+  EXPECT_THAT(driver.begin(), ElementsAre("launch"));
+  EXPECT_EQ(driver.run().attempt(), 2);
+  EXPECT_EQ(driver.run().world_size(), 3);
+}
+
 // ---- Groups on several nodes
 
 const engine::Exit kNodeLost{engine::Exit::Kind::node_lost, 0, {}};
