@@ -233,8 +233,9 @@ void Controller::check_resources(std::vector<Event>& events, bool at_start) {
 // Returns why the ranks' parts cannot become a checkpoint. Checked once all have reported, so that the result does not
 // depend on their order.
 std::optional<std::string> Controller::fault_of_group(const GroupCheckpoint& checkpoint) const {
+  if (checkpoint.parts.empty()) return std::nullopt;
   try {
-    check_together(checkpoint, directory(), run_.checkpoints());
+    check_together(checkpoint, directory(), run_.checkpoints(), pending_deletions());
     return std::nullopt;
   } catch (const Error& error) {
     return error.what();
@@ -277,7 +278,7 @@ void Controller::handle(const channel::Notice& notice, Rank rank, std::int64_t a
         const CheckpointPart part{
             .kind = CheckpointPart::Kind::in_place, .path = end.path, .node = own_directory_of(rank)};
         check_part(part, work_place().root());
-        check_together({.parts = {part}}, directory(), run_.checkpoints());
+        check_together({.parts = {part}}, directory(), run_.checkpoints(), pending_deletions());
       }
     } catch (const Error& error) {
       end.error = error.what();

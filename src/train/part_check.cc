@@ -48,6 +48,16 @@ void require_unused(const std::string& directory, const Checkpoints& checkpoints
   }
 }
 
+// The directory of a deleted checkpoint is removed after the store is synced, whatever it is by then.
+void require_not_removed(const std::string& directory, const std::vector<std::string>& removals) {
+  const auto removed = std::ranges::find_if(removals, [&](const std::string& one) { return overlap(directory, one); });
+  if (removed == removals.end()) return;
+  throw InvalidArgument(
+      fmt::format("the directory {} cannot become a checkpoint: {}, which was one, is just being removed; report each "
+                  "checkpoint in a directory of its own",
+                  directory, *removed));
+}
+
 void check_path(const CheckpointPart& part, const fs::path& run_directory) {
   const fs::path path(part.path);
   const auto require = [&](bool good) {
@@ -109,9 +119,12 @@ std::string path_inside(const fs::path& run_directory, const fs::path& directory
 
 void check_part(const CheckpointPart& part, const fs::path& run_directory) { check_path(part, run_directory); }
 
-void check_together(const GroupCheckpoint& checkpoint, const fs::path& run_directory, const Checkpoints& checkpoints) {
+void check_together(const GroupCheckpoint& checkpoint, const fs::path& run_directory, const Checkpoints& checkpoints,
+                    const std::vector<std::string>& removals) {
   for (const CheckpointPart& part : checkpoint.parts) {
-    if (part.kind == CheckpointPart::Kind::in_place) require_unused(part.path, checkpoints);
+    if (part.kind != CheckpointPart::Kind::in_place) continue;
+    require_unused(part.path, checkpoints);
+    require_not_removed(part.path, removals);
   }
   const bool is_named = !checkpoint.directory.empty() && std::ranges::any_of(checkpoint.parts, is_merged);
   if (!is_named) return;

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "train/checkpoint_part.h"
 #include "train/checkpoints.h"
@@ -26,8 +27,9 @@ std::string path_inside(const std::filesystem::path& run_directory, const std::f
 
 // Throws InvalidArgument if a rank cannot report this part.
 void check_part(const CheckpointPart& part, const std::filesystem::path& run_directory);
-// Throws InvalidArgument if the directory that the ranks agreed on is used by another checkpoint or exists already.
+// Throws InvalidArgument if the directory that the ranks agreed on is used by another checkpoint, exists already, or is
+// in place and about to be removed. `removals`: directories that are deleted some time later.
 void check_together(const GroupCheckpoint& checkpoint, const std::filesystem::path& run_directory,
-                    const Checkpoints& checkpoints);
+                    const Checkpoints& checkpoints, const std::vector<std::string>& removals);
 
 }  // namespace cadre::train
