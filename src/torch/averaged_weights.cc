@@ -69,7 +69,9 @@ void AveragedWeights::copy_to(torch::nn::Module& model) const {
 void AveragedWeights::swap(torch::nn::Module& model) {
   const torch::NoGradGuard no_grad;
   const std::vector<torch::Tensor> values = values_of(model);
-  for (std::size_t i = 0; i < values.size(); ++i) {
+  for (std::size_t done = 0; done < values.size(); ++done) {
+    // The second call goes backwards: names that share their memory are undone in the opposite order.
+    const std::size_t i = is_swapped_ ? values.size() - 1 - done : done;
     const torch::Tensor own = values[i].clone();
     torch::Tensor(values[i]).copy_(tensors_[i].second);
     tensors_[i].second.copy_(own);

@@ -50,6 +50,27 @@ TEST(AveragedWeights, ASwapIsUndoneByAnother) {
   EXPECT_TRUE(equal_values(values_of(model), after));
 }
 
+// As the embedding and the last layer of many language models.
+TEST(AveragedWeights, ASwapOfParametersThatAreOneTensorIsUndoneByAnother) {
+  struct Tied : torch::nn::Module {
+    torch::Tensor first = register_parameter("first", torch::ones({2}));
+    torch::Tensor second = register_parameter("second", first);
+  };
+  Tied model;
+  AveragedWeights averages(model);
+  averages.update_parameters(model);
+  {
+    const torch::NoGradGuard no_grad;
+    model.first.fill_(3);
+  }
+  averages.swap(model);
+  EXPECT_TRUE(torch::equal(model.second, torch::ones({2})));
+  averages.swap(model);
+  EXPECT_TRUE(torch::equal(model.second, torch::full({2}, 3.0)));
+  averages.copy_to(model);
+  EXPECT_TRUE(torch::equal(model.first, torch::ones({2})));
+}
+
 TEST(AveragedWeights, AnotherModelAndADecayThatIsNoneAreRefused) {
   SmallNet model;
   AveragedWeights averages(model);
