@@ -460,7 +460,8 @@ class RunningOneCycleLR final : public ScheduleOf<OneCycleLR> {
     std::size_t at = 0;
     for (; at + 1 < phases_.size() && step_number > phases_[at].end_step; ++at) start_step = phases_[at].end_step;
     const Phase& phase = phases_[at];
-    const double part = (step_number - start_step) / (phase.end_step - start_step);
+    const double steps = phase.end_step - start_step;
+    const double part = steps == 0 ? 1 : (step_number - start_step) / steps;  // a phase without steps is at its end
     std::vector<double> rates;
     for (std::size_t i = 0; i < groups.size(); ++i) {
       rates.push_back(anneal(rate(phase.start_lr, i), rate(phase.end_lr, i), part));

@@ -248,6 +248,20 @@ TEST(LRScheduler, OneOfTheStateGoesOnFromIt) {
   EXPECT_EQ(other.get_last_lr().front(), 0.1 * 0.5 * 0.5);
 }
 
+// Python divides by zero here.
+TEST(LRScheduler, APhaseOfOneCycleLRWithoutStepsHasTheRateOfItsEnd) {
+  SmallNet model;
+  torch::optim::SGD sgd = sgd_of(model);
+  const optim::LRScheduler falls(sgd, optim::OneCycleLR{.max_lr = {0.5}, .total_steps = 4, .pct_start = 0.25});
+  EXPECT_EQ(falls.get_last_lr(), std::vector<double>{0.5});
+  EXPECT_EQ(static_cast<torch::optim::SGDOptions&>(sgd.param_groups().front().options()).momentum(), 0.85);
+  optim::LRScheduler rises(sgd, optim::OneCycleLR{.max_lr = {0.5}, .total_steps = 2, .pct_start = 1});
+  rises.step();
+  EXPECT_EQ(rises.get_last_lr(), std::vector<double>{0.5});
+  rises.step();
+  EXPECT_DOUBLE_EQ(rises.get_last_lr().front(), 0.5 / 25 / 1e4);
+}
+
 // Numbers of a file may be any: a step by one of them must not end the program.
 TEST(LRScheduler, AStateWithNumbersOfNoScheduleIsRefused) {
   SmallNet model;
