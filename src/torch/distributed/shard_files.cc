@@ -36,7 +36,7 @@ std::optional<std::pair<int, int>> parse_file_name(std::string_view file, std::s
   if (!rank || !file.starts_with(middle)) return std::nullopt;
   file.remove_prefix(middle.size());
   const auto ranks = number();
-  if (!ranks || file != end) return std::nullopt;
+  if (!ranks || *rank >= *ranks || file != end) return std::nullopt;
   return std::pair(*rank, *ranks);
 }
 

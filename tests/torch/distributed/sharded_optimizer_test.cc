@@ -291,6 +291,8 @@ TEST(ShardedOptimizer, FilesThatAreMissingOrDoNotBelongTogetherAreNamed) {
   EXPECT_THAT(fault("optimizer"), HasSubstr("there is nothing of the state of an optimizer, \"optimizer\""));
   save(3, "a");
   EXPECT_THAT(fault("a_0"), HasSubstr("there is nothing of")) << "the beginning of a name is none";
+  fs::copy_file(directory / "a_0_of_3.pt", directory / "b_0_of_0.pt");
+  EXPECT_THAT(fault("b"), HasSubstr("there is nothing of")) << "no group has 0 ranks";
   fs::copy_file(directory / "a_1_of_3.pt", directory / "kept");
   fs::remove(directory / "a_1_of_3.pt");
   EXPECT_THAT(fault("a"), HasSubstr("a_1_of_3.pt is missing"));
