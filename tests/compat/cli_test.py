@@ -26,7 +26,7 @@ CONTROL = set(map(chr, range(32))) - {"\n"} | {"\x7f", "\u202e"}
 
 def cadre(*arguments, code=0, **environment):
     """Runs the program in 80 columns; returns its standard output, or its messages if it fails."""
-    done = subprocess.run([BIN / "cadre", *map(str, arguments)], capture_output=True, timeout=60,
+    done = subprocess.run([BIN / "cadre", *map(str, arguments)], capture_output=True, timeout=120,
                           env=os.environ | {"COLUMNS": "80", "LC_ALL": "C.UTF-8"} | environment)
     assert done.returncode == code, (arguments, done.returncode, done.stdout, done.stderr)
     return (done.stdout if code == 0 else done.stderr).decode()
@@ -59,7 +59,7 @@ class CliTest(unittest.TestCase):
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory()
         cls.storage = pathlib.Path(cls.temporary.name)
-        subprocess.run([BIN / "experiment_tool", cls.storage], check=True, timeout=60)
+        subprocess.run([BIN / "experiment_tool", cls.storage], check=True, timeout=120)
         cls.experiment = cls.storage / "experiment"
         cls.rows = {path.name[:5]: [json.loads(line) for line in (path / "result.json").read_text().splitlines()]
                     for path in sorted(cls.experiment.iterdir()) if path.is_dir()}
@@ -171,7 +171,7 @@ class CliTest(unittest.TestCase):
     def test_a_checkpoint_that_is_not_of_the_best_result_says_so_on_stderr(self):
         for scope in "last", "max":
             command = [BIN / "cadre", "best", self.experiment, "--metric", "score", "--scope", scope, "--checkpoint"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
             told = document("best", self.experiment, "--metric", "score", "--scope", scope)
             kept = {one["path"]: one["metrics"] for one in told["trial"]["best_checkpoints"]}
             saved = kept[done.stdout.strip()]
@@ -281,7 +281,7 @@ class CliTest(unittest.TestCase):
     def test_a_published_copy_has_results_and_cannot_be_followed(self):
         storage = self.storage / "published"
         uri = f"file://{storage}"
-        subprocess.run([BIN / "experiment_tool", uri], check=True, timeout=60, env=os.environ | {"HOME": str(self.storage)})
+        subprocess.run([BIN / "experiment_tool", uri], check=True, timeout=120, env=os.environ | {"HOME": str(self.storage)})
         self.addCleanup(shutil.rmtree, storage)
         self.assertIn("  00003     24  score=", cadre("tail", uri + "/experiment", "3", "-n", "1"))
         self.assertIn("is read in a copy of what was published last, which does not grow",
@@ -470,7 +470,7 @@ class CliTest(unittest.TestCase):
         follower.stderr.close()
         told = first + rest.splitlines(keepends=True)
         self.assertCountEqual(told, [b"(trial 0000%d) warning %d\n" % (t, s) for t in range(2) for s in range(1, 5)])
-        again = subprocess.run([BIN / "cadre", "logs", "-f", experiment, "--stderr"], capture_output=True, timeout=60)
+        again = subprocess.run([BIN / "cadre", "logs", "-f", experiment, "--stderr"], capture_output=True, timeout=120)
         self.assertCountEqual(again.stderr.splitlines(keepends=True), told)
 
     # ---- Tables
@@ -572,7 +572,7 @@ class CliTest(unittest.TestCase):
     # ---- Nodes
 
     def nodes_until(self, experiment, condition):
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         while True:
             with contextlib.suppress(AssertionError):  # it has not begun
                 found = document("nodes", experiment)
@@ -631,7 +631,7 @@ class CliTest(unittest.TestCase):
 
     def run_on_two_nodes(self, *command):
         environment = os.environ | {"CADRE_CLUSTER": str(self.two_nodes()), "HOME": str(self.storage)}
-        subprocess.run([BIN / command[0], *command[1:]], env=environment, stdout=subprocess.DEVNULL, check=True, timeout=60,
+        subprocess.run([BIN / command[0], *command[1:]], env=environment, stdout=subprocess.DEVNULL, check=True, timeout=120,
                        cwd=self.storage)
 
     def test_groups_of_nodes_are_a_column_if_there_are_several(self):
@@ -640,7 +640,7 @@ class CliTest(unittest.TestCase):
         file.write_text(json.dumps({"engine": "processes", "groups": groups}))
         self.addCleanup(file.unlink)
         subprocess.run([BIN / "population_tool", self.storage / "groups", "4", "5", "1"], stdout=subprocess.DEVNULL, check=True,
-                       timeout=60, env=os.environ | {"CADRE_CLUSTER": str(file)})
+                       timeout=120, env=os.environ | {"CADRE_CLUSTER": str(file)})
         self.addCleanup(shutil.rmtree, self.storage / "groups")
         experiment = self.storage / "groups" / "population"
         self.assertRegex(cadre("nodes", experiment), r"group .*(.*\n)+.* (first|second) ")

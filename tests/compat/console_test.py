@@ -309,7 +309,7 @@ class ConsoleTest(unittest.TestCase):
 
     def redirected(self, **numbers):
         os.makedirs(self.storage.name, exist_ok=True)
-        done = subprocess.run([TOOL, *self.arguments(**numbers)], capture_output=True, timeout=60, check=True,
+        done = subprocess.run([TOOL, *self.arguments(**numbers)], capture_output=True, timeout=120, check=True,
                               cwd=self.storage.name,
                               env={"LANG": "C.UTF-8", "TERM": "xterm"})
         return done.stdout.decode(), done.stderr.decode()

@@ -15,7 +15,7 @@ class ExperimentTest(unittest.TestCase):
     def setUpClass(cls):
         cls.storage = tempfile.TemporaryDirectory()
         tool = os.path.join(os.environ["CADRE_BIN"], "experiment_tool")
-        subprocess.run([tool, cls.storage.name], check=True, timeout=60)
+        subprocess.run([tool, cls.storage.name], check=True, timeout=120)
         cls.experiment = pathlib.Path(cls.storage.name) / "experiment"
         cls.trials = sorted(path for path in cls.experiment.iterdir() if path.is_dir())
         assert len(cls.trials) == 6

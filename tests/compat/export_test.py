@@ -176,7 +176,7 @@ class ExportTest(ExperimentTest):
                                    env=os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"})
         self.addCleanup(process.kill)
         experiment = self.folder / "killed"
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while len(list(experiment.glob("*/result.json"))) < 3:  # one has ended, two wait
             self.assertIsNone(process.poll())
             self.assertLess(time.monotonic(), deadline)
@@ -284,7 +284,7 @@ class ExportTest(ExperimentTest):
         empty = self.folder / "empty"
         empty.write_bytes(b"")
         script = f"mount --bind {empty} {library()} && exec {BIN}/cadre export {self.experiment} --parquet {self.folder}/no"
-        done = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True, timeout=120)
         if "unshare" in done.stderr or "mount" in done.stderr:
             self.skipTest("no namespace of mounts: " + done.stderr)
         self.assertEqual(done.returncode, 1)

@@ -27,7 +27,7 @@ DISTRIBUTIONS = {
 
 
 def document(*arguments):
-    done = subprocess.run([BIN / "cadre", *map(str, arguments), "--json"], capture_output=True, timeout=60, check=True)
+    done = subprocess.run([BIN / "cadre", *map(str, arguments), "--json"], capture_output=True, timeout=120, check=True)
     return json.loads(done.stdout)
 
 
@@ -52,7 +52,7 @@ class ImportanceTest(unittest.TestCase):
         warnings.simplefilter("ignore")
         for seed in SEEDS:
             with tempfile.TemporaryDirectory() as storage:
-                subprocess.run([BIN / "importance_tool", storage, str(seed)], check=True, timeout=60)
+                subprocess.run([BIN / "importance_tool", storage, str(seed)], check=True, timeout=120)
                 experiment = pathlib.Path(storage) / "experiment"
                 trials = document("show", experiment)["trials"]
                 for metric, quantile in ("loss", 0.1), ("loss", 0.3), ("latency", 0.1):
@@ -65,9 +65,9 @@ class ImportanceTest(unittest.TestCase):
 
     def test_the_table_has_a_bar_for_each_and_fits(self):
         with tempfile.TemporaryDirectory() as storage:
-            subprocess.run([BIN / "importance_tool", storage, "1"], check=True, timeout=60)
+            subprocess.run([BIN / "importance_tool", storage, "1"], check=True, timeout=120)
             for encoding, block in ("C.UTF-8", "\u2588"), ("C", "#"):
-                done = subprocess.run([BIN / "cadre", "importance", pathlib.Path(storage) / "experiment"], timeout=60,
+                done = subprocess.run([BIN / "cadre", "importance", pathlib.Path(storage) / "experiment"], timeout=120,
                                       check=True, capture_output=True,
                                       env=os.environ | {"COLUMNS": "80", "LC_ALL": encoding})
                 lines = done.stdout.decode().splitlines()

@@ -24,11 +24,11 @@ def kill_when(process, is_time):
     while process.poll() is None:
         if is_time():
             process.send_signal(signal.SIGKILL)
-            process.communicate(timeout=60)
+            process.communicate(timeout=120)
             return True
         assert time.monotonic() < deadline
         time.sleep(0.002)
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     return False
 
 

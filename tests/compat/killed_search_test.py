@@ -83,7 +83,7 @@ class KilledSearchTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             undisturbed, seconds = self.run_undisturbed(folder, case)
             shown = subprocess.run([TOOL.parent / "cadre", "show", pathlib.Path(folder) / "killed"], text=True, check=True,
-                                   capture_output=True, timeout=60, env=os.environ | {"COLUMNS": "200"}).stdout
+                                   capture_output=True, timeout=120, env=os.environ | {"COLUMNS": "200"}).stdout
         *trials, reason = undisturbed.splitlines()
         self.assertRegex(reason, "^the regret of the best trial is at most [0-9.]+, below the error of an evaluation, 0.6$")
         self.assertIn(len(trials), range(13, 39))

@@ -128,7 +128,7 @@ def sort_answer(answer):
 
 def answers_of_tool(settings, events):
     lines = "".join(json.dumps(document) + "\n" for document in [settings, *events])
-    run = subprocess.run([TOOL], input=lines, capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run([TOOL], input=lines, capture_output=True, text=True, timeout=120, check=False)
     answers = [json.loads(line) for line in run.stdout.splitlines()]
     if run.returncode:
         answers.append({"failed": run.stderr.strip(), "status": run.returncode})

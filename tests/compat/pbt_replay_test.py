@@ -29,7 +29,7 @@ def schedule_of_ray(path):
 
 
 def schedules_of_cadre(paths):
-    run = subprocess.run([BIN / "policy_file_tool", "read", *paths], capture_output=True, text=True, timeout=60, check=True)
+    run = subprocess.run([BIN / "policy_file_tool", "read", *paths], capture_output=True, text=True, timeout=120, check=True)
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 
@@ -109,7 +109,7 @@ class CadresFilesTest(unittest.TestCase):
         return len(paths), changes
 
     def test_of_an_experiment(self):
-        subprocess.run([BIN / "experiment_tool", self.storage], check=True, timeout=60)
+        subprocess.run([BIN / "experiment_tool", self.storage], check=True, timeout=120)
         files, changes = self.check(self.storage / "experiment")
         self.assertGreater(files, 0)
         self.assertGreater(changes, 0)
@@ -126,7 +126,7 @@ class CadresFilesTest(unittest.TestCase):
                                          donor_iteration, configs[donor], config]))
                 configs[target] = config
             subprocess.run([BIN / "policy_file_tool", "write", directory], input="\n".join(lines), text=True,
-                           check=True, timeout=60)
+                           check=True, timeout=120)
             longest = max(longest, self.check(directory)[1])
         self.assertGreater(longest, 4)
 

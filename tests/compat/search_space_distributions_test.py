@@ -34,7 +34,7 @@ def values_of_cadre():
                 "perturbation_factors": [1.2, 0.8], "bounds": "clip", "custom": False, "require_attrs": True,
                 "synch": False},
         "replay": None, "stop": {}, "num_to_keep": None, "score_attribute": None, "score_order": "max"}
-    run = subprocess.run([TOOL], input=json.dumps(settings), capture_output=True, text=True, timeout=60, check=True)
+    run = subprocess.run([TOOL], input=json.dumps(settings), capture_output=True, text=True, timeout=120, check=True)
     trials = json.loads(run.stdout)["trials"]
     return {name: numpy.array([sampled[name] for _, sampled in trials]) for name in DOMAINS}
 

@@ -12,7 +12,7 @@ import unittest
 
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
 ENVIRONMENT = {"PATH": f"{BIN}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TERM": "dumb", "COLUMNS": "200"}
-DEADLINE_S = 60
+DEADLINE_S = 120
 
 
 def run(*command, cwd=None, **environment):

@@ -106,7 +106,7 @@ class FashionMnistTrainTest(unittest.TestCase):
     def test_the_command_line_shows_runs_among_experiments(self):
         def cadre(*arguments):
             program = os.path.join(os.environ["CADRE_BIN"], "cadre")
-            return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60)
+            return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=120)
         listed = cadre("ls", str(self.storage)).stdout
         self.assertRegex(listed, r"fashion_mnist_train +finished +run, 2 reports")
         shown = cadre("show", str(self.path)).stdout

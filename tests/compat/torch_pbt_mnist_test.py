@@ -49,7 +49,7 @@ class PbtMnistTest(unittest.TestCase):
 
         # The final state of the best trial is saved.
         best = json.loads(subprocess.run([os.path.join(os.environ["CADRE_BIN"], "cadre"), "best", experiment, "--json"],
-                                         capture_output=True, text=True, check=True, timeout=60).stdout)
+                                         capture_output=True, text=True, check=True, timeout=120).stdout)
         self.assertEqual(best["value"], accuracy)
         state = torch.load(pathlib.Path(best["trial"]["checkpoint"]) / "checkpoint.pt", weights_only=True)
         self.assertEqual(state["step"], 16)
@@ -110,7 +110,7 @@ class PbtMnistTest(unittest.TestCase):
                 data = [] if "--data-dir" in flags else ["--data-dir",
                                                          os.path.join(os.environ["CADRE_SOURCE"], "data", "mnist")]
                 done = subprocess.run([program, "--storage-path", self.storage.name, *data, *flags],
-                                      capture_output=True, text=True, timeout=60)
+                                      capture_output=True, text=True, timeout=120)
                 self.assertEqual(done.returncode, 1)
                 self.assertIn(culprit, done.stderr)
                 self.assertEqual(os.listdir(self.storage.name), [])

@@ -23,7 +23,7 @@ class TrainingRunFilesTest(unittest.TestCase):
     def setUpClass(cls):
         cls.storage = tempfile.TemporaryDirectory()
         tool = os.path.join(os.environ["CADRE_BIN"], "training_run_tool")
-        subprocess.run([tool, cls.storage.name], check=True, timeout=60)
+        subprocess.run([tool, cls.storage.name], check=True, timeout=120)
         cls.run_directory = pathlib.Path(cls.storage.name) / "run"
         cls.lines = (cls.run_directory / "result.json").read_text().splitlines()
         cls.rows = [json.loads(line) for line in cls.lines]
@@ -122,7 +122,7 @@ class ValidatedRunTest(unittest.TestCase):
     def setUpClass(cls):
         cls.storage = tempfile.TemporaryDirectory()
         tool = os.path.join(os.environ["CADRE_BIN"], "training_run_tool")
-        subprocess.run([tool, cls.storage.name, tool], check=True, timeout=60)
+        subprocess.run([tool, cls.storage.name, tool], check=True, timeout=120)
         cls.run_directory = pathlib.Path(cls.storage.name) / "run"
         cls.rows = [json.loads(line) for line in (cls.run_directory / "result.json").read_text().splitlines()]
 

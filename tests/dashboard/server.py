@@ -11,7 +11,7 @@ import time
 import urllib.parse
 
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
-DEADLINE_S = 60  # against hangs, on a machine that does other things too
+DEADLINE_S = 120  # against hangs, on a machine that does other things too
 
 
 def wait_until(condition, what="the condition"):

@@ -52,7 +52,7 @@ class StorageTest(InstallationTest):
             library.unlink()
         program = [str(broken / "bin" / "cadre"), "ls", "s3://bucket/experiments"]
         environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
-        done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=60, env=environment)
+        done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=120, env=environment)
         self.assertEqual(done.returncode, 1)
         self.assertIn("s3://bucket/experiments needs Arrow", done.stderr)
         self.assertIn("CADRE_ARROW_ROOT", done.stderr)

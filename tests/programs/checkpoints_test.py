@@ -141,7 +141,7 @@ class KillsTest(TuneTest):
                 self.assertIsNone(process.poll(), "it ended before it was killed")
                 time.sleep(0.001)
             process.send_signal(signal.SIGKILL)
-            process.communicate(timeout=60)
+            process.communicate(timeout=120)
             arguments = ["--restore", "test"]
         self.tune(*arguments)
         self.assertEqual(self.outcome(), undisturbed)

@@ -10,7 +10,7 @@ from mlflow.tracking import MlflowClient
 from tuning import TuneTest
 
 os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
-SECONDS = 100  # a deadline against hangs
+SECONDS = 120  # a deadline against hangs
 
 
 class MlflowTest(TuneTest):

@@ -10,7 +10,7 @@ import unittest
 
 from tuning import BIN, ENVIRONMENT, SPACE, TuneTest
 
-DEADLINE_S = 60
+DEADLINE_S = 120
 
 # Counts up to 40, slowly; its checkpoint has the number. Notes each of its processes.
 PROGRAM = """

@@ -255,7 +255,7 @@ class EndsTest(TuneTest):
             while True:
                 report("ask", acc=1)
         """)))
-        errors = process.communicate(timeout=60)[1].decode()
+        errors = process.communicate(timeout=120)[1].decode()
         self.assertEqual(process.returncode, 0, errors)
         self.assertEqual(errors, "cadre: no trial has reported \"loss\", the experiment's metric\n"
                                  "the end of stdout of trial 00000:\n  no losses today\n")
@@ -317,7 +317,7 @@ class EndsTest(TuneTest):
                 below += map(int, children.read_text().split())
         for pid in below:
             os.kill(pid, signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
         self.assertEqual(process.returncode, 143)
         self.assertNotIn("ERROR", {trial["status"] for trial in self.trials()})
         self.tune("--restore", "test")
@@ -366,7 +366,7 @@ class EndsTest(TuneTest):
         while state() != "T":
             time.sleep(0.01)
         (self.folder / "go").touch()
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 0, output + errors)
         self.assertEqual({trial["status"] for trial in self.trials()}, {"TERMINATED"})
 

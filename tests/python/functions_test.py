@@ -270,7 +270,7 @@ def test_threads_of_a_class_run_between_its_steps(fit, tmp_path):
         is_written = False
 
         def on_trial_result(self, iteration, trials, trial, result, **info):
-            end = time.monotonic() + 10
+            end = time.monotonic() + 120
             while not self.is_written and time.monotonic() < end:
                 self.is_written = (tmp_path / "written").exists()
                 time.sleep(0.01)

@@ -59,7 +59,7 @@ def rows(folder):
 
 
 def wait_for_results(folder, program, count):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while rows(folder)[1] < count:
         assert program.poll() is None, program.stdout.read()
         assert time.monotonic() < end
@@ -208,7 +208,7 @@ results = tune.Tuner(lambda config: {"group": os.getppid()}, run_config=tune.Run
 print("SERVER", results[0].metrics["group"])
 """)
     server = int(re.search(r"SERVER (\d+)", done.stdout)[1])
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while os.path.exists(f"/proc/{server}"):
         assert time.monotonic() < end
         time.sleep(0.05)

@@ -139,7 +139,7 @@ def killed_and_continued(programs, text, name, trial):
     """Runs a program until a trial has reported, kills it, and continues its experiment here, with trials that do not wait."""
     process = programs.start(textwrap.dedent(text))
     store = programs.folder / name
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not any(path.stat().st_size > 0 for path in store.glob(f"{trial}*/result.json")):
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -74,12 +74,12 @@ class Storage:
 
     def cadre(self, *arguments):
         return subprocess.run([CADRE, *arguments], cwd=self.programs.folder, env=self.programs.environment, check=True,
-                              capture_output=True, text=True, timeout=60).stdout
+                              capture_output=True, text=True, timeout=120).stdout
 
     def rows(self, uri):
         """Returns the results of all trials that are published."""
         done = subprocess.run([CADRE, "export", uri, "--all"], env=self.programs.environment, check=False,
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=120)
         return list(csv.DictReader(io.StringIO(done.stdout))) if done.returncode == 0 else []
 
     def wait_for_rows(self, uri, program, count):

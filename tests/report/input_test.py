@@ -146,7 +146,7 @@ class InputTest(browser.PageTest):
         tool = subprocess.Popen([browser.BIN / "console_tool", storage, "verbose=0", "gates=1", "iterations=6"],
                                 stdout=subprocess.DEVNULL, cwd=storage)
         try:
-            until = time.monotonic() + 60
+            until = time.monotonic() + 120
             while time.monotonic() < until:
                 done = subprocess.run([browser.BIN / "cadre", "show", storage / "experiment", "--json"], capture_output=True)
                 if done.returncode == 0 and sum(trial["results"] for trial in json.loads(done.stdout)["trials"]) == 8:
