@@ -71,15 +71,19 @@ class CheckpointsTest(TuneTest):
         """)
         self.tune("tune.toml", "--", *self.python("""
             import os, signal, time
-            step = 0
+            step = saved = 0
             def save(*_):
+                global saved
                 os.mkdir("partial")
                 open("partial/step", "w").write(str(step))
                 os.rename("partial", os.environ["CADRE_CHECKPOINT_OUT"])
+                saved = step
             signal.signal(signal.SIGUSR1, save)
             for step in range(1, 5):
                 print("loss", step, flush=True)
-                time.sleep(0.3)  # it computes
+                time.sleep(0.1)  # it computes
+                while step % 2 == 0 and (saved < step or os.path.exists(os.environ["CADRE_CHECKPOINT_OUT"])):
+                    time.sleep(0.01)
         """))
         saved = [row["training_iteration"] for row in self.rows() if row["checkpoint_dir_name"]]
         self.assertEqual(saved, [2, 4])

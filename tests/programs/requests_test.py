@@ -12,7 +12,8 @@ from tuning import BIN, ENVIRONMENT, SPACE, TuneTest
 
 DEADLINE_S = 120
 
-# Counts up to 40, slowly; its checkpoint has the number. Notes each of its processes.
+# Counts up to 40, slowly, and more slowly at the end while a test does something to it; its checkpoint has the number. Notes
+# each of its processes.
 PROGRAM = """
     number=0
     if [ -n "$CADRE_CHECKPOINT_IN" ]; then number=$(cat "$CADRE_CHECKPOINT_IN/number"); fi
@@ -20,6 +21,7 @@ PROGRAM = """
     while [ $number -lt 40 ]; do
       number=$((number + 1))
       sleep 0.05
+      if [ $number -gt 30 ] && [ -e {slow} ]; then sleep 1; fi
       answer=$(cadre-report --offer loss=$number lr="$1") || exit 0
       if [ "$answer" = checkpoint ]; then
         echo $number > "$CADRE_CHECKPOINT_OUT/number"
@@ -33,7 +35,9 @@ class RequestsTest(TuneTest):
     def begin(self, *arguments, text="num_samples = 2"):
         self.write("tune.toml", text + SPACE)
         self.processes = self.folder / "processes"
-        program = self.shell(PROGRAM.format(processes=self.processes))
+        self.slow = self.folder / "slow"
+        self.slow.touch()
+        program = self.shell(PROGRAM.format(processes=self.processes, slow=self.slow))
         self.process = self.start("tune.toml", "--cpus=2", *arguments, "--", *program, "{lr}")
         self.addCleanup(self.end)
         self.wait_until(lambda: self.results(0) >= 2, "the first results")
@@ -67,9 +71,14 @@ class RequestsTest(TuneTest):
         return [pid for pid in pids if pathlib.Path(f"/proc/{pid}").exists()]
 
     def finish(self, code=0):
+        self.slow.unlink(missing_ok=True)
         output, errors = self.process.communicate(timeout=DEADLINE_S)
         self.assertEqual(self.process.returncode, code, errors.decode())
         return output.decode()
+
+    def tune(self, *arguments, **options):
+        self.slow.unlink(missing_ok=True)
+        return super().tune(*arguments, **options)
 
     def statuses(self):
         return [trial["status"] for trial in self.trials()]

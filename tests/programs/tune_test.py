@@ -193,11 +193,14 @@ class ReportsTest(TuneTest):
     def test_a_table_that_is_written_anew_and_one_that_was_there(self):
         self.write("tune.toml", "metrics_file = 'log.csv'\nworking_directory = '{CADRE_TRIAL_DIR}'\nstop = {training_iteration = 9}" + SPACE)
         self.tune("tune.toml", "--", *self.python("""
-            import time
+            import os, time
+            def results():
+                return len(open("result.json").readlines()) if os.path.exists("result.json") else 0
             for begin in range(3):
                 with open("log.csv", "w") as log:
                     log.write("loss\\n" + f"{begin}\\n" * 3)
-                time.sleep(0.5)
+                while results() < 3 * (begin + 1):
+                    time.sleep(0.02)
         """))
         self.assertEqual([row["loss"] for row in self.rows()], [0] * 3 + [1] * 3 + [2] * 3)
 
@@ -304,8 +307,10 @@ class EndsTest(TuneTest):
         self.write("tune.toml", "num_samples = 4" + SPACE)
         program = self.python(with_reports("""
             import time
-            for i in range(100):
+            i = 0
+            while i < 5 or not os.path.exists("restored"):
                 report("", loss=i)
+                i += 1
                 time.sleep(0.05)
         """))
         process = self.start("tune.toml", "--", *program)
@@ -320,6 +325,7 @@ class EndsTest(TuneTest):
         process.communicate(timeout=120)
         self.assertEqual(process.returncode, 143)
         self.assertNotIn("ERROR", {trial["status"] for trial in self.trials()})
+        (self.folder / "restored").touch()
         self.tune("--restore", "test")
         self.assertEqual({trial["status"] for trial in self.trials()}, {"TERMINATED"})
 

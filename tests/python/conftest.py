@@ -41,7 +41,7 @@ class Programs:
         (self.folder / name).write_text(text)
         return [sys.executable, str(self.folder / name)]
 
-    def run(self, text, *arguments, name="program.py", timeout=100):
+    def run(self, text, *arguments, name="program.py", timeout=200):
         """Runs a program to its end; fails if it does."""
         done = subprocess.run([*self.write(name, text), *arguments], cwd=self.folder, env=self.environment,
                               capture_output=True, text=True, timeout=timeout)

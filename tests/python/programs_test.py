@@ -14,7 +14,7 @@ TRAINS = """
 import os, random, sys, time
 from cadre import tune
 
-hidden = {"factor": 3}
+hidden = {"factor": 3, "slow": os.path.join(sys.argv[1], "slow")}
 
 def make(k):
     def trains(config):
@@ -27,6 +27,8 @@ def make(k):
                 open(os.path.join(directory, "step"), "w").write(str(step))
             tune.report({"step": step, "score": config["x"] * k * hidden["factor"]}, checkpoint=write)
             time.sleep(0.02)
+            if step >= 20 and os.path.exists(hidden["slow"]):
+                time.sleep(0.5)
     return trains
 
 if __name__ == "__main__":
@@ -85,12 +87,15 @@ def test_a_killed_experiment_is_continued_by_a_program_without_its_functions(pro
 
 
 def test_ctrl_c_returns_the_results_so_far_and_a_restore_goes_on(programs, tmp_path):
+    slow = tmp_path / "slow"
+    slow.touch()  # so that it is interrupted before its end
     program = programs.start(TRAINS, str(tmp_path))
     wait_for_results(tmp_path, program, 10)
     program.send_signal(signal.SIGINT)
     output = program.communicate(timeout=100)[0]
     assert program.returncode == 0 and "INTERRUPTED" in output and "Tuner.restore" in output, output
     assert "Traceback" not in output
+    slow.unlink()
     done = programs.run(CONTINUES, str(tmp_path / "killed"), name="continues.py")
     assert done.stdout.count("TERMINATED 30") == 4, done.stdout
 
@@ -262,13 +267,25 @@ def test_what_the_first_trials_import_the_others_have_at_once(programs):
         except ImportError:
             pass
         time.sleep(0.3)
-        tune.report({"had": had, "sum": float(numpy.ones(3).sum()), "threads": len(os.listdir("/proc/self/task"))})
+        tune.report({"had_both": had["numpy"] and had["mailbox"], "sum": float(numpy.ones(3).sum()),
+                     "threads": len(os.listdir("/proc/self/task"))})
 
-    results = tune.Tuner(trains, tune_config=tune.TuneConfig(num_samples=40, max_concurrent_trials=1),
-                         run_config=tune.RunConfig(storage_path=".", verbose=0)).fit()
-    had = [result.metrics["had"]["numpy"] and result.metrics["had"]["mailbox"] for result in results]
+    class WhenThreeHadThem(tune.Stopper):
+        count = 0
+
+        def __call__(self, trial_id, result):
+            self.count += result["had_both"]
+            return False
+
+        def stop_all(self):
+            return self.count >= 3
+
+    results = tune.Tuner(trains, tune_config=tune.TuneConfig(num_samples=400, max_concurrent_trials=1),
+                         run_config=tune.RunConfig(storage_path=".", verbose=0, stop=WhenThreeHadThem())).fit()
+    reports = [result.metrics for result in results if result.metrics and "had_both" in result.metrics]
+    had = [report["had_both"] for report in reports]
     print("FIRST", had[0], "LAST", had[-1], "SORTED", had == sorted(had), "ERRORS", results.num_errors,
-          "SUMS", {result.metrics["sum"] for result in results}, "THREADS", {result.metrics["threads"] for result in results})
+          "SUMS", {report["sum"] for report in reports}, "THREADS", {report["threads"] for report in reports})
     """))
     assert "FIRST False LAST True SORTED True ERRORS 0 SUMS {3.0} THREADS {1}" in done.stdout, done.stdout + done.stderr
 
@@ -292,9 +309,20 @@ def test_a_module_that_starts_a_thread_or_crashes_is_imported_by_each_trial(prog
             time.sleep(0.2)
             tune.report({"had": ",".join(had)})
 
-        results = tune.Tuner(trains, tune_config=tune.TuneConfig(num_samples=15, max_concurrent_trials=1),
-                             run_config=tune.RunConfig(storage_path=".", verbose=0)).fit()
-        print("HAD", results[0].metrics["had"], "AT LAST", results[14].metrics["had"], results.num_errors)
+        class WhenThreeHadSome(tune.Stopper):
+            count = 0
+
+            def __call__(self, trial_id, result):
+                self.count += result["had"] != ""
+                return False
+
+            def stop_all(self):
+                return self.count >= 3
+
+        results = tune.Tuner(trains, tune_config=tune.TuneConfig(num_samples=400, max_concurrent_trials=1),
+                             run_config=tune.RunConfig(storage_path=".", verbose=0, stop=WhenThreeHadSome())).fit()
+        had = [result.metrics["had"] for result in results if result.metrics and "had" in result.metrics]
+        print("HAD", had[0], "AT LAST", had[-1], results.num_errors)
         """))
         assert "HAD  AT LAST colorsys 0" in done.stdout, done.stdout + done.stderr
     finally:

@@ -23,7 +23,7 @@ import pathlib, random, sys, time
 import cadre
 from cadre import tune
 
-factor = 3
+factor, held = 3, sys.argv[3]
 
 def trains(config):
     checkpoint = tune.get_checkpoint()
@@ -35,7 +35,8 @@ def trains(config):
         step += 1
         tune.report({{"step": step, "score": config["x"] * step * factor}},
                     checkpoint=lambda directory: (pathlib.Path(directory) / "step").write_text(str(step)))
-        time.sleep(0.02)
+        while step == 12 and pathlib.Path(held).exists():
+            time.sleep(0.02)
 
 cadre.init(num_cpus=2)
 results = tune.Tuner(
@@ -83,7 +84,7 @@ class Storage:
         return list(csv.DictReader(io.StringIO(done.stdout))) if done.returncode == 0 else []
 
     def wait_for_rows(self, uri, program, count):
-        end = time.monotonic() + 100
+        end = time.monotonic() + 120
         while len(self.rows(uri)) < count:
             assert program.poll() is None, program.stdout.read()
             assert time.monotonic() < end
@@ -115,10 +116,13 @@ def storage(programs, server):
 
 def test_an_experiment_goes_on_on_another_machine_after_its_own_is_gone(storage, tmp_path):
     uri = "s3://bucket/moved/climb"
-    first = storage.programs.start(TRAINS, "s3://bucket/moved", str(tmp_path / "first"))
+    held = tmp_path / "held"
+    held.touch()
+    first = storage.programs.start(TRAINS, "s3://bucket/moved", str(tmp_path / "first"), str(held))
     storage.wait_for_rows(uri, first, 20)
     first.kill()
     first.wait()
+    held.unlink()
     (tmp_path / "first").rename(tmp_path / "lost")
     published = storage.rows(uri)
     assert len(published) >= 20

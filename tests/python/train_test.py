@@ -434,10 +434,12 @@ def trains(config):
     while step < 30:
         step += 1
         train.report({"step": step}, checkpoint=lambda directory: (pathlib.Path(directory) / "state").write_text(str(step)))
-        time.sleep(0.05)
+        pathlib.Path(config["folder"], f"reached_{step}").touch()
+        if step >= 6 and not pathlib.Path(config["folder"], "hurry").exists():
+            time.sleep(0.5)  # so that it is interrupted before its end
 
 try:
-    result = TorchTrainer(trains, scaling_config=train.ScalingConfig(num_workers=2),
+    result = TorchTrainer(trains, train_loop_config={"folder": os.getcwd()}, scaling_config=train.ScalingConfig(num_workers=2),
                           run_config=train.RunConfig(name="killed", storage_path=".", verbose=0)).fit()
     print("DONE", result.metrics["step"], list(result.metrics_dataframe["step"]) == list(range(1, 31)))
 except __import__("cadre").Interrupted as error:
@@ -446,15 +448,17 @@ except __import__("cadre").Interrupted as error:
 
 
 def test_the_same_program_goes_on_after_a_kill_and_after_ctrl_c(programs, tmp_path):
-    for number, how in ((5, signal.SIGKILL), (10, signal.SIGINT)):
+    for step, how in ((6, signal.SIGKILL), (8, signal.SIGINT)):
         program = programs.start(PROGRAM)
-        end = time.monotonic() + 100
-        while not (tmp_path / f"killed/checkpoint_{number:06d}").exists() and time.monotonic() < end:
+        end = time.monotonic() + 120
+        while not (tmp_path / f"reached_{step}").exists():
             assert program.poll() is None, program.stdout.read()
+            assert time.monotonic() < end
             time.sleep(0.02)
         program.send_signal(how)
-        output = program.communicate(timeout=100)[0]
+        output = program.communicate(timeout=120)[0]
         assert ("INTERRUPTED" in output) == (how == signal.SIGINT), output
+    (tmp_path / "hurry").touch()
     done = programs.run(PROGRAM)
     assert "DONE 30 True" in done.stdout and re.search("goes on from its last checkpoint", done.stderr), done.stderr
 

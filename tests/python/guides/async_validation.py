@@ -114,7 +114,7 @@ def validation_of(config, epoch):
         return {"validation": True}
     if config["form"] == "trainer":
         kwargs = {"train_run_name": ray.train.get_context().get_experiment_name(), "epoch": epoch}
-        return {"validation": ValidationTaskConfig(fn_kwargs=kwargs, timeout_s=100)}
+        return {"validation": ValidationTaskConfig(fn_kwargs=kwargs, timeout_s=300)}
     # The older form.
     return {"validate_fn": validate_by_batches, "validate_config": {"dataset": validation_dataset, "epoch": epoch}}
 
