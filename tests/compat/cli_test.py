@@ -281,7 +281,8 @@ class CliTest(unittest.TestCase):
     def test_a_published_copy_has_results_and_cannot_be_followed(self):
         storage = self.storage / "published"
         uri = f"file://{storage}"
-        subprocess.run([BIN / "experiment_tool", uri], check=True, timeout=120, env=os.environ | {"HOME": str(self.storage)})
+        subprocess.run([BIN / "experiment_tool", uri], check=True, timeout=120,
+                       env=os.environ | {"HOME": str(self.storage)})
         self.addCleanup(shutil.rmtree, storage)
         self.assertIn("  00003     24  score=", cadre("tail", uri + "/experiment", "3", "-n", "1"))
         self.assertIn("is read in a copy of what was published last, which does not grow",
@@ -631,8 +632,8 @@ class CliTest(unittest.TestCase):
 
     def run_on_two_nodes(self, *command):
         environment = os.environ | {"CADRE_CLUSTER": str(self.two_nodes()), "HOME": str(self.storage)}
-        subprocess.run([BIN / command[0], *command[1:]], env=environment, stdout=subprocess.DEVNULL, check=True, timeout=120,
-                       cwd=self.storage)
+        subprocess.run([BIN / command[0], *command[1:]], env=environment, stdout=subprocess.DEVNULL, check=True,
+                       timeout=120, cwd=self.storage)
 
     def test_groups_of_nodes_are_a_column_if_there_are_several(self):
         file = self.storage / "groups.json"

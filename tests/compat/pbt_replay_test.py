@@ -29,7 +29,8 @@ def schedule_of_ray(path):
 
 
 def schedules_of_cadre(paths):
-    run = subprocess.run([BIN / "policy_file_tool", "read", *paths], capture_output=True, text=True, timeout=120, check=True)
+    run = subprocess.run([BIN / "policy_file_tool", "read", *paths], capture_output=True, text=True, timeout=120,
+                         check=True)
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 

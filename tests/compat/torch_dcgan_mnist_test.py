@@ -7,6 +7,7 @@ import pathlib
 import random
 import re
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -14,6 +15,7 @@ import unittest
 import xml.etree.ElementTree
 
 import killed_programs
+import numpy
 import torch
 from PIL import Image
 from torch import nn
@@ -48,6 +50,19 @@ def discriminator():
         nn.Conv2d(32, 64, 4, 2, 1, bias=False), nn.BatchNorm2d(64), nn.LeakyReLU(0.2),
         nn.Conv2d(64, 128, 4, 2, 1, bias=False), nn.BatchNorm2d(128), nn.LeakyReLU(0.2),
         nn.Conv2d(128, 1, 4, 1, 0, bias=False), nn.Sigmoid())})
+
+
+def write_simple_digits(folder):
+    """Writes a data set in MNIST's format, of ten patterns in different brightness: a classifier for it is trained in a
+    second."""
+    folder.mkdir()
+    rng = numpy.random.default_rng(0)
+    patterns = numpy.kron(rng.integers(0, 2, (10, 7, 7)), numpy.ones((4, 4)))
+    for part, count in ("train", 1280), ("t10k", 640):
+        labels = rng.integers(0, 10, count).astype(numpy.uint8)
+        images = (255 * patterns[labels] * rng.uniform(0.5, 1, (count, 28, 28))).astype(numpy.uint8)
+        (folder / f"{part}-images-idx3-ubyte").write_bytes(struct.pack(">4i", 0x803, count, 28, 28) + images.tobytes())
+        (folder / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">2i", 0x801, count) + labels.tobytes())
 
 
 class DcganMnistTest(unittest.TestCase):
@@ -126,37 +141,47 @@ class DcganMnistTest(unittest.TestCase):
 
 
 class DcganMnistRestoreTest(unittest.TestCase):
+    """Has digits that are told apart after a second, so that what is trained here are the generators."""
+
+    @classmethod
+    def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(directory.cleanup)
+        digits = pathlib.Path(directory.name, "digits")
+        write_simple_digits(digits)
+        cls.data = ("--data-dir", str(digits))
+
     def test_an_interrupted_experiment_goes_on_with_both_networks(self):
         with tempfile.TemporaryDirectory() as storage:
             experiment = pathlib.Path(storage) / "dcgan_mnist"
-            process = subprocess.Popen(command(storage, "--num-samples", "2", "--max-iterations", "20"),
+            process = subprocess.Popen(command(storage, *self.data, "--num-samples", "2", "--max-iterations", "12"),
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             while process.poll() is None and not list(experiment.glob("*/checkpoint_*")):
                 time.sleep(0.01)
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=120)
+            out, err = process.communicate(timeout=240)
             self.assertEqual(process.returncode, 130, out + err)
             self.assertIn("--restore", err)
 
-            restored = run(storage, "--restore")
+            restored = run(storage, *self.data, "--restore")
             self.assertEqual(restored.returncode, 0, restored.stdout + restored.stderr)
             self.assertIn("restored from", restored.stdout)
             self.assertNotIn("Classifier after epoch", restored.stdout, "it is the one of before")
             for trial in experiment.glob("*/result.json"):
                 rows = [json.loads(line) for line in trial.read_text().splitlines()]
-                self.assertEqual(rows[-1]["training_iteration"], 20)
+                self.assertEqual(rows[-1]["training_iteration"], 12)
 
     def test_an_experiment_that_is_killed_again_and_again_comes_to_the_same_networks(self):
         print("CADRE_SEED", killed_programs.SEED)
-        trials, iterations = 2, 12
+        trials, iterations = 2, 8
         draw = random.Random(killed_programs.SEED)
         with tempfile.TemporaryDirectory() as storage:
             undisturbed, killed = (pathlib.Path(storage, name) for name in ("undisturbed", "killed"))
 
             def start(experiment, is_there=False):
                 return killed_programs.start(
-                    *command(storage, "--synch", "--num-samples", trials, "--max-iterations", iterations, "--seed", 3,
-                             "--name", experiment.name, *["--restore"] * is_there))
+                    *command(storage, *self.data, "--synch", "--num-samples", trials, "--max-iterations",
+                             iterations, "--seed", 3, "--name", experiment.name, *["--restore"] * is_there))
             killed_programs.finish(start(undisturbed))
             kills = killed_programs.kill_at(draw.sample(range(1, trials * iterations), 4), lambda is_there: start(killed, is_there),
                                             lambda: killed_programs.lines_of(killed.glob("*/result.json")))

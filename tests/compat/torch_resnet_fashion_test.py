@@ -20,8 +20,8 @@ from torch.optim.swa_utils import AveragedModel
 from torch_fashion_mnist_train_test import DATA, ResNet18
 
 KILLS = int(os.environ.get("CADRE_KILLS", 3))
-EPOCHS = 2 + KILLS // 3
-STEPS = 3  # of an epoch: 384 images in 4 ranks
+EPOCHS = max(2, KILLS // 2 + 1)
+STEPS = 2  # of an epoch: 160 images in 4 ranks, of which the second step has 8 in each
 WRITE_JPEGS = pathlib.Path(os.environ["CADRE_SOURCE"], "examples/resnet_fashion/write_jpegs.py")
 
 
@@ -42,7 +42,8 @@ class ResNetFashionTest(unittest.TestCase):
         cls.addClassCleanup(directory.cleanup)
         cls.storage = pathlib.Path(directory.name)
         cls.images = cls.storage / "images"
-        subprocess.run([sys.executable, WRITE_JPEGS, DATA, cls.images, "--max-train", "384", "--max-test", "100"], check=True)
+        subprocess.run([sys.executable, WRITE_JPEGS, DATA, cls.images, "--max-train", "160", "--max-test", "100"],
+                       check=True)
         cls.undisturbed = cls.storage / "undisturbed"
         killed_programs.finish(cls.start(cls.undisturbed))
 

@@ -12,8 +12,8 @@ from tuning import BIN, ENVIRONMENT, SPACE, TuneTest
 
 DEADLINE_S = 120
 
-# Counts up to 40, slowly, and more slowly at the end while a test does something to it; its checkpoint has the number. Notes
-# each of its processes.
+# Counts up to 40, slowly, and more slowly at the end while a test does something to it; its checkpoint has the number.
+# Notes each of its processes.
 PROGRAM = """
     number=0
     if [ -n "$CADRE_CHECKPOINT_IN" ]; then number=$(cat "$CADRE_CHECKPOINT_IN/number"); fi

@@ -1,7 +1,7 @@
 """The same programs with Ray and with Cadre: what they observe is the same (tests/python/both).
 
-What they observe with Ray 2.60.0 is recorded in <module>.json, because that takes half an hour; each run of this test tries
-two of them again, drawn at random. `run_cases.py ray <module> <module>.json` records all anew.
+What they observe with Ray 2.60.0 is recorded in <module>.json, because that takes half an hour; each run of this test
+tries two of them again, drawn at random. `run_cases.py ray <module> <module>.json` records all anew.
 """
 
 import json

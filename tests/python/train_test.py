@@ -439,7 +439,8 @@ def trains(config):
             time.sleep(0.5)  # so that it is interrupted before its end
 
 try:
-    result = TorchTrainer(trains, train_loop_config={"folder": os.getcwd()}, scaling_config=train.ScalingConfig(num_workers=2),
+    result = TorchTrainer(trains, train_loop_config={"folder": os.getcwd()},
+                          scaling_config=train.ScalingConfig(num_workers=2),
                           run_config=train.RunConfig(name="killed", storage_path=".", verbose=0)).fit()
     print("DONE", result.metrics["step"], list(result.metrics_dataframe["step"]) == list(range(1, 31)))
 except __import__("cadre").Interrupted as error:

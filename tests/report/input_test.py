@@ -130,7 +130,8 @@ class InputTest(browser.PageTest):
                 const times = [];
                 const move = () => {
                   const begin = performance.now();
-                  chart.dispatchEvent(new PointerEvent("pointermove", {clientX: box.left + 20 + 20 * times.length, clientY: box.top + 200}));
+                  const at = {clientX: box.left + 20 + 20 * times.length, clientY: box.top + 200};
+                  chart.dispatchEvent(new PointerEvent("pointermove", at));
                   times.push(performance.now() - begin);
                   if (times.length < 30) requestAnimationFrame(move); else resolve(times.sort((a, b) => a - b)[15]);
                 };
