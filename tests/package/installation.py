@@ -31,7 +31,7 @@ WITH_WARNINGS = ["-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror", "-DCMAKE_
 def run(*command, **options):
     """Runs a command; if it fails, its output is in the failure."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False,
-                          **{"timeout": 600, **options})
+                          **{"timeout": 900, **options})
     assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
     return done.stdout
 

@@ -107,8 +107,9 @@ class WheelTest(InstallationTest):
         """Makes an environment with the wheel and pyarrow; returns the folder of its programs."""
         environment = self.directory / "with_pyarrow"
         if not environment.exists():
-            venv.create(environment, with_pip=True)
-            run(environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", self.wheel)
+            venv.create(environment)
+            run(self.program("pip"), "--python", environment / "bin" / "python", "install", "--quiet",
+                "--disable-pip-version-check", self.wheel)
             packages = next(environment.glob("lib/python3*/site-packages"))
             for part in pathlib.Path(ARROW_ROOT).parent.glob("pyarrow*"):
                 (packages / part.name).symlink_to(part)
