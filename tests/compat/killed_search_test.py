@@ -48,7 +48,7 @@ class KilledSearchTest(unittest.TestCase):
         return printed, time.monotonic() - begun
 
     def run_with_kills(self, case, seconds, rng):
-        """Returns what it printed at last, after 1 to 8 kills; `seconds` is what it takes undisturbed."""
+        """Returns what it printed at last, after 1 to 4 kills; `seconds` is what it takes undisturbed."""
         kills = 0
         while kills == 0:
             with tempfile.TemporaryDirectory() as folder:
@@ -58,7 +58,7 @@ class KilledSearchTest(unittest.TestCase):
                                                stderr=subprocess.PIPE, text=True)
                     try:
                         time_to_kill = seconds * rng.uniform(0.05, 0.6)
-                        printed, errors = process.communicate(timeout=time_to_kill if kills < 8 else 120)
+                        printed, errors = process.communicate(timeout=time_to_kill if kills < 4 else 120)
                         self.assertEqual(process.returncode, 0, errors)
                         ended = True
                     except subprocess.TimeoutExpired:

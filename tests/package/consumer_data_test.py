@@ -2,7 +2,7 @@
 
 import unittest
 
-from installation import ARROW_ROOT, SOURCE, InstallationTest, run
+from installation import ARROW_ROOT, CMAKE, SOURCE, InstallationTest, run
 
 LINES = """cmake_minimum_required(VERSION 3.25)
 project(stranger LANGUAGES CXX)
@@ -31,9 +31,16 @@ class ConsumerDataTest(InstallationTest):
     def test_each_header_compiles_alone(self):
         headers = sorted((self.prefix / "include" / "cadre" / "data").glob("*.h"))
         self.assertGreater(len(headers), 3)
+        project = self.directory / "headers"
+        project.mkdir()
         for header in headers:
-            program = f"#include <cadre/data/{header.name}>\nint main() {{}}\n"
-            self.build(self.stranger(header.stem, program), f"-DCADRE_ARROW_ROOT={ARROW_ROOT}")
+            (project / f"{header.stem}.cc").write_text(f"#include <cadre/data/{header.name}>\n", encoding="utf-8")
+        sources = " ".join(f"{header.stem}.cc" for header in headers)
+        lines = LINES.replace("add_executable(train train.cc)", f"add_library(train OBJECT {sources})")
+        (project / "CMakeLists.txt").write_text(lines, encoding="utf-8")
+        done = self.configure(project, f"-DCADRE_ARROW_ROOT={ARROW_ROOT}")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        run(CMAKE, "--build", project / "build", "--", "-j", "2", "-k", "0")
 
     def test_arrow_that_is_not_there_is_asked_for(self):
         project = self.stranger("no_arrow", "int main() {}\n")
