@@ -8,7 +8,7 @@ import time
 
 import torch
 
-DEADLINE_S = 240
+DEADLINE_S = 600
 # Fixes the moments at which programs are killed.
 SEED = int(os.environ.get("CADRE_SEED", random.SystemRandom().randrange(1_000_000)))
 

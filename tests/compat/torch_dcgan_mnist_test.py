@@ -28,7 +28,7 @@ def command(storage, *flags):
 
 
 def run(storage, *flags):
-    return subprocess.run(command(storage, *flags), capture_output=True, text=True, timeout=240)
+    return subprocess.run(command(storage, *flags), capture_output=True, text=True, timeout=600)
 
 
 def number(pattern, text):
@@ -159,7 +159,7 @@ class DcganMnistRestoreTest(unittest.TestCase):
             while process.poll() is None and not list(experiment.glob("*/checkpoint_*")):
                 time.sleep(0.01)
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=240)
+            out, err = process.communicate(timeout=600)
             self.assertEqual(process.returncode, 130, out + err)
             self.assertIn("--restore", err)
 
