@@ -24,7 +24,7 @@ class TorchSourcesTest(InstallationTest):
         done = self.configure(project, "-DCADRE_TORCH_FROM_SOURCES=ON", f"-DCADRE_TORCH_ROOT={TORCH_ROOT}",
                               f"-DCADRE_ARROW_ROOT={ARROW_ROOT}", compiler=COMPILERS[-1])
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        run("ninja", "-C", project / "build", "train", "cadre_vision", *(["cadre_data_torch"] if ARROW_ROOT else []), timeout=1500)
+        run("ninja", "-C", project / "build", "-j", "2", "train", "cadre_vision", *(["cadre_data_torch"] if ARROW_ROOT else []), timeout=1500)
         said = run(project / "build" / "train", self.directory / "results", env=os.environ | {"OMP_NUM_THREADS": "1"})
         self.assertEqual(len(said.splitlines()), 2, said)
 
