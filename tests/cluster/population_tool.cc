@@ -3,8 +3,8 @@
 //   population_tool <storage path> <trials> <iterations> <milliseconds of an iteration> [<checkpoint every>]
 //
 // continues the experiment if it is there. Prints, as a line of JSON for each trial, the last value. A trial prints the
-// time at which it has begun, in seconds since 1970. Once the file exists that the environment variable
-// CADRE_TEST_HURRY names, iterations take no time.
+// time at which it has begun, in seconds since 1970. If the environment variable CADRE_TEST_HURRY names a file, no trial
+// begins its last iteration before that file exists, and iterations take no time from then on.
 #include <cadre/init.h>
 #include <cadre/tune.h>
 #include <unistd.h>
@@ -31,6 +31,7 @@ void count(const cadre::Config& config, const cadre::Config& parameters) {
   std::cout << std::fixed << "begun " << Seconds(std::chrono::system_clock::now().time_since_epoch()) / Seconds(1)
             << std::endl;
   const auto every = parameters.get<std::int64_t>("every");
+  const auto iterations = parameters.get<std::int64_t>("iterations");
   const std::filesystem::path hurry = parameters.get<std::string>("hurry");
   std::int64_t done = 0;
   double value = 0;
@@ -39,6 +40,8 @@ void count(const cadre::Config& config, const cadre::Config& parameters) {
     if (!std::filesystem::exists(hurry))
       std::this_thread::sleep_for(std::chrono::milliseconds(parameters.get<std::int64_t>("milliseconds")));
     ++done;
+    while (done == iterations && !hurry.empty() && !std::filesystem::exists(hurry))
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
     value += config.get<double>("step");
     const cadre::Metrics metrics{{"value", value}, {"host", cadre::base::host_name()}, {"done", done}};
     if (done % every != 0) {
@@ -62,6 +65,7 @@ tune::Tuner make_tuner(char** argv) {
   const char* hurry = std::getenv("CADRE_TEST_HURRY");
   return {tune::with_parameters(fn<count>, {{"milliseconds", number(4, 0)},
                                             {"every", argv[4] == nullptr ? 1 : number(5, 1)},
+                                            {"iterations", number(3, 1)},
                                             {"hurry", hurry == nullptr ? "" : hurry}}),
           {.param_space = {{"step", tune::uniform(0, 1)}},
            .tune_config = {.metric = tune::maximize("value"),

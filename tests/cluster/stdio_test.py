@@ -21,6 +21,7 @@ TOOL = pathlib.Path(os.environ["CADRE_BIN"]) / "population_tool"
 # Of what listens on the control node: srun, for the steps that it has started, and programs, as the kernel chooses them.
 PORTS_OF_SRUN = "61001-63000"
 PORTS_OF_PROGRAMS = "32768-60999"
+SILENCE_S = 17  # after which an agent ends that hears nothing: agent_silence of engine/cluster/stdio.h
 DIAL = """
 import socket, sys
 try:
@@ -114,7 +115,7 @@ class ProcessesTest(StdioTest):
         process.send_signal(signal.SIGKILL)
         killed = time.monotonic()
         self.expect_no_agents()
-        self.assertLess(time.monotonic() - killed, 10)
+        self.assertLess(time.monotonic() - killed, SILENCE_S)  # as the connection has ended
         self.finish(self.start(self.cluster_file()))
         self.expect_no_agents()
 
@@ -169,6 +170,7 @@ class StepsTest(StdioTest):
         return nodes_test.NodesTest.start(self, command, CADRE_CLUSTER=self.cluster_file(**members))
 
     def finish(self, process):
+        self.hurry().touch()
         output, errors = process.communicate(timeout=restart_test.DEADLINE_S)
         results = [json.loads(line) for line in output.splitlines()]
         self.assertEqual([trial["done"] for trial in results], [self.iterations] * self.trials, errors)
@@ -213,6 +215,7 @@ class StepsTest(StdioTest):
             self.assertEqual(dialled.stdout.strip(), "TimeoutError")  # and not refused, as without the rule
 
     def test_nodes_that_reach_no_port_serve_a_population(self):
+        self.iterations = 200  # one node may have room for all trials: then an exploit moves one
         self.close_ports()
         process = self.start()
         self.wait_middle()
@@ -220,7 +223,8 @@ class StepsTest(StdioTest):
         inherited = internet_sockets(restart_test.parent(controller))  # of salloc
         self.assertEqual(internet_sockets(controller) - inherited, set())
         self.assertFalse(loads_tls(controller))
-        self.assertEqual({trial["host"] for trial in self.finish(process)}, {"n1", "n2"})
+        restart_test.wait_until(lambda: self.hosts() == {"n1", "n2"}, "trials are on both nodes")
+        self.finish(process)
         self.expect_each_result_once()
 
     def test_a_short_cut_loses_nothing(self):
@@ -235,7 +239,6 @@ class StepsTest(StdioTest):
         self.expect_each_result_once()
 
     def test_a_killed_srun_costs_its_node_and_no_other(self):
-        self.iterations, self.pause_ms = 120, 100
         process = self.start()
         self.wait_middle()
         launchers = self.launchers()
@@ -253,7 +256,6 @@ class StepsTest(StdioTest):
         self.expect_each_result_once()
 
     def test_a_killed_agent_costs_its_node_and_no_other(self):
-        self.pause_ms = 100
         process = self.start()
         self.wait_middle()
         [other] = set(self.agents()) & set(self.cluster.processes(TOOL.name, "n1"))
