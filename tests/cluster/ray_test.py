@@ -254,8 +254,7 @@ class ProviderTest(OnRay, provider_test.ProviderTest):
 class SuiteTest(OnRay, unittest.TestCase):
     def test_it_is_passed(self):
         self.cluster = cluster
-        command = [str(nodes_test.BIN / "cadre_system_tests"), "--gtest_filter=Agents/*"]
-        nodes_test.SuiteTest.run_suite(self, command, tests=14, engine="ray")
+        nodes_test.SuiteTest.run_suite(self, nodes_test.SHORT_SUITE, engine="ray")
         self.expect_nothing_left()
 
 
