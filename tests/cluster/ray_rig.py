@@ -12,15 +12,19 @@ import sys
 
 import rig
 
-DEADLINE_S = 90
+DEADLINE_S = 120
 RAY = [sys.executable, "-m", "ray.scripts.scripts"]
-# Prints what the cluster has.
+# Prints what the cluster has, for each line of its input: it takes seconds to connect to Ray.
 STATE = """
-import json, ray
+import json, signal, sys, ray
 ray.init(address="auto", log_to_driver=False, logging_level="ERROR")
-groups = [group["state"] for group in ray.util.placement_group_table().values()]
-print(json.dumps({"groups": [state for state in groups if state != "REMOVED"], "free": ray.available_resources().get("CPU", 0),
-                  "nodes": {node["NodeManagerHostname"]: node["NodeID"] for node in ray.nodes() if node["Alive"]}}))
+for _ in sys.stdin:
+    signal.alarm(60)  # ends it
+    groups = [group["state"] for group in ray.util.placement_group_table().values()]
+    nodes = {node["NodeManagerHostname"]: node["NodeID"] for node in ray.nodes() if node["Alive"]}
+    free = ray.available_resources().get("CPU", 0)
+    signal.alarm(0)
+    print(json.dumps({"groups": [state for state in groups if state != "REMOVED"], "free": free, "nodes": nodes}), flush=True)
 """
 
 
@@ -31,6 +35,7 @@ class RayRig(rig.Rig):
     def __init__(self, nodes=2, cpus=4, further=None, private=()):
         super().__init__(nodes=nodes, slurm=False, private=private)
         self.cpus = cpus
+        self._teller = None  # the process that tells the state
         self.further = {"n2": ["--num-gpus=2", '--resources={"tpu": 2, "accelerator_type:A100": 1}']} if further is None else further
 
     def __enter__(self):
@@ -82,5 +87,37 @@ class RayRig(rig.Rig):
         return found
 
     def state(self):
-        output = self.run("ctl", [sys.executable, "-c", STATE]).stdout
-        return json.loads(next(line for line in output.splitlines() if line.startswith('{"groups"')))
+        """Returns the states of placement groups that are there, how many CPUs are free, as Ray knows a while later, and the
+        ids of nodes by name."""
+        for _ in range(3):
+            if self._teller is None:
+                self._start_teller()
+            try:
+                self._teller.stdin.write("state\n")
+                self._teller.stdin.flush()
+                for line in self._teller.stdout:
+                    if line.startswith('{"groups"'):
+                        return json.loads(line)
+            except OSError:
+                pass
+            self._end_teller()  # it has lost Ray
+        said = (self.directory / "teller.log").read_text(errors="replace")
+        raise rig.RigError(f"Ray does not tell its state: {said[-4000:]}")
+
+    def close(self):
+        if self._teller is not None:
+            self._end_teller()
+        super().close()
+
+    def _start_teller(self):
+        with open(self.directory / "teller.log", "ab") as log:
+            self._teller = self.start("ctl", [sys.executable, "-c", STATE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      stderr=log, text=True, cwd=self.directory)
+
+    def _end_teller(self):
+        self._teller.kill()
+        with contextlib.suppress(OSError):
+            self._teller.stdin.close()
+        self._teller.stdout.close()
+        self._teller.wait(DEADLINE_S)
+        self._teller = None

@@ -95,7 +95,7 @@ class ProviderTest(OnRay, provider_test.ProviderTest):
         tool.wait_for("ended", 1, 1)
         tool.wait_for("ended", 2, 0)
         self.wait_for_agents()
-        self.assertEqual(self.cluster.state()["groups"], [])
+        rig.wait_until(lambda: not self.cluster.state()["groups"], "no placement group is left", DEADLINE_S)
 
     def test_an_agent_has_what_the_program_has_and_nothing_of_ray_or_of_the_other_machine(self):
         tool = self.tool("ray", env={"DISPLAY": ":7", "OF_THE_PROGRAM": "x"})
@@ -154,9 +154,11 @@ class ProviderTest(OnRay, provider_test.ProviderTest):
         self.assertEqual(first[1], second[1])
         tool.say("release 2 0")
         tool.wait_for("ended", 2, 0)
-        self.assertEqual(self.cluster.state()["free"], 6)  # Ray takes back both or none
+        rig.wait_until(lambda: self.cluster.state()["free"] == 6, "Ray has the first two back", DEADLINE_S)
+        self.assertEqual(self.cluster.state()["groups"], ["CREATED"])  # Ray takes back both or none
         tool.say("request 3 1 cpus=1 strategy=STRICT_PACK")
         self.wait_for_agents(0, 1)
+        self.assertEqual(self.cluster.state()["groups"], ["CREATED"])  # it is where the one before was
         self.assertEqual(self.cluster.state()["free"], 6)
 
     def test_refusals_say_what_to_do(self):
@@ -313,10 +315,13 @@ class RestartTest(OnRay, restart_test.SlurmTest):
     def waiting(self):
         return [state for state in self.cluster.state()["groups"] if state == "PENDING"]
 
+    def wait_for_one_that_waits(self):
+        rig.wait_until(lambda: self.waiting() == ["PENDING"], "one node is waited for", DEADLINE_S)
+
     def test_the_same_agents_serve_the_next_controller_and_what_waits_is_kept(self):
         first = self.begin(nodes=3)
         launcher = self.launcher()
-        self.assertEqual(self.waiting(), ["PENDING"])
+        self.wait_for_one_that_waits()
         agents, killed = self.kill_controller()
         first.wait()
         second = self.go_on(nodes=3)
@@ -330,7 +335,7 @@ class RestartTest(OnRay, restart_test.SlurmTest):
 
     def test_what_nobody_claims_is_given_back_also_what_waits(self):
         first = self.begin(groups=[{"name": "trial", "nodes": 2}, {"name": "late", "nodes": 1}])
-        self.assertEqual(self.waiting(), ["PENDING"])
+        self.wait_for_one_that_waits()
         agents, _ = self.kill_controller()
         first.wait()
         second = self.go_on(nodes=1)
