@@ -13,20 +13,29 @@ import rig
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
 DEADLINE_S = 120
 LINGER_S = 2
-SLACK_S = 30  # for Slurm to end a job, on a slow machine
+SLACK_S = 120  # for Slurm to end a job, on a slow machine
 
 
 def nodes_of(cluster, experiment):
     return json.loads(cluster.run("ctl", [BIN / "cadre", "nodes", experiment, "--json"]).stdout)["nodes"]
 
 
-def release_when_given_back(cluster, storage, node, hold):
-    """Removes the file `hold`, which holds a step of validating_tool back, when the node with that number has left."""
-    run = storage / "run"
+def hold_back(storage, name):
+    """Returns the file that holds something of validating_tool back until it is removed."""
+    hold = storage / f"hold_{name}"
+    hold.touch()
+    return hold
+
+
+def wait_for_nodes(cluster, run, condition, what):
+    """Returns the first true value of a condition for all nodes of a run."""
     rig.wait_until(lambda: (run / "experiment.db").exists(), "the run has begun", DEADLINE_S)
-    rig.wait_until(lambda: any(each["node"] == node and each["left"] for each in nodes_of(cluster, run)),
-                   f"node {node} is given back", DEADLINE_S)
-    hold.unlink()
+    return rig.wait_until(lambda: condition(nodes_of(cluster, run)), what, DEADLINE_S)
+
+
+def wait_until_given_back(cluster, run, number):
+    wait_for_nodes(cluster, run, lambda nodes: any(node["node"] == number and node["left"] for node in nodes),
+                   f"node {number} is given back")
 
 
 class DemandTest(unittest.TestCase):
@@ -51,7 +60,7 @@ class DemandTest(unittest.TestCase):
         return [state for state in done.stdout.split() if state in ("PENDING", "RUNNING")]
 
     def most_jobs(self):
-        return max(len(jobs) for _, jobs in self.queue)
+        return max((len(jobs) for _, jobs in self.queue), default=0)
 
     def cluster_file(self, groups, **members):
         file = self.cluster.directory / "cluster.json"
@@ -60,8 +69,9 @@ class DemandTest(unittest.TestCase):
         file.write_text(json.dumps({"engine": "slurm", "groups": groups} | members), encoding="utf-8")
         return str(file)
 
-    def start(self, *command, groups):
-        return rig.start_for(self, self.cluster, [str(part) for part in command], CADRE_CLUSTER=self.cluster_file(groups))
+    def start(self, *command, groups, **variables):
+        return rig.start_for(self, self.cluster, [str(part) for part in command],
+                             CADRE_CLUSTER=self.cluster_file(groups), **variables)
 
     def finish(self, process, code=0):
         output, errors = process.communicate(timeout=DEADLINE_S)
@@ -74,13 +84,20 @@ class DemandTest(unittest.TestCase):
 
 
 class TrialsTest(DemandTest):
+    def hosts(self):
+        return {json.loads(line)["host"] for file in (self.storage / "population").glob("*/result.json")
+                for line in file.read_text().splitlines()}
+
     def test_a_population_gets_the_nodes_that_it_needs_and_they_go_when_the_last_trials_need_fewer(self):
-        process = self.start(BIN / "population_tool", self.storage, 5, 40, 100,
+        hurry = self.cluster.directory / "hurry"
+        process = self.start(BIN / "population_tool", self.storage, 5, 40, 100, CADRE_TEST_HURRY=str(hurry),
                              groups=[{"name": "trials", "nodes": 2, "min_nodes": 0}])
+        rig.wait_until(lambda: self.hosts() == {"n1", "n2"}, "trials are on both nodes", DEADLINE_S)
+        rig.wait_until(lambda: self.most_jobs() == 2, "the queue has both nodes", DEADLINE_S)
+        hurry.touch()
         output = self.finish(process)
         results = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
         self.assertEqual([trial["done"] for trial in results], [40] * 5)
-        self.assertEqual({trial["host"] for trial in results}, {"n1", "n2"})
         self.assertEqual(self.most_jobs(), 2)
 
     def test_a_single_trial_gets_one(self):
@@ -104,13 +121,15 @@ class ValidationTest(DemandTest):
                           groups=groups or self.groups)
 
     def test_validators_have_a_node_while_there_is_something_to_validate(self):
-        hold = self.storage / "hold_60"
-        hold.touch()
-        process = self.start_training(steps=70, every=30, validation_ms=500)
-        release_when_given_back(self.cluster, self.storage, 2, hold)
+        hold = hold_back(self.storage, 40)
+        process = self.start_training(steps=45, every=20, validation_ms=500)
+        wait_until_given_back(self.cluster, self.storage / "run", 2)
+        given_back = time.time()
+        rig.wait_until(lambda: self.queue[-1][0] > given_back and len(self.queue[-1][1]) == 1, "its job has ended", DEADLINE_S)
+        hold.unlink()
         self.finish(process)
         first, second = self.validated()
-        self.assertEqual((first[3], second[3]), (30, 60))
+        self.assertEqual((first[3], second[3]), (20, 40))
         nodes = self.nodes(self.storage / "run")
         self.assertEqual([node["node"] for node in nodes], [1, 2, 3])  # training, and one for each validation
         self.assertNotIn(nodes[0]["name"], (first[0], second[0]))
@@ -122,16 +141,17 @@ class ValidationTest(DemandTest):
         self.assertTrue(alone, "the node was never given back")
         self.assertLess(alone[0] - first[2], LINGER_S + SLACK_S)
         asked = next(moment for moment, jobs in self.queue if len(jobs) > 1)
-        self.assertGreater(asked, nodes[0]["joined"] + 30 * 0.1)  # and not before there was something to validate
+        self.assertGreater(asked, nodes[0]["joined"] + 20 * 0.1)  # and not before there was something to validate
 
     def test_a_validation_whose_node_dies_is_tried_again_on_another(self):
-        process = self.start_training(steps=40, every=20, validation_ms=3000)
-        rig.wait_until(lambda: (self.storage / "run" / "experiment.db").exists(), "the run has begun", DEADLINE_S)
-        [victim] = rig.wait_until(lambda: [node["name"] for node in self.nodes(self.storage / "run") if node["validations"]],
-                                  "something is validated", DEADLINE_S)
+        hold = hold_back(self.storage, "validation_10")
+        process = self.start_training(steps=20, every=10, validation_ms=100)
+        [victim] = wait_for_nodes(self.cluster, self.storage / "run",
+                                  lambda nodes: [node["name"] for node in nodes if node["validations"]], "something is validated")
         self.assertEqual(self.cluster.kill("validating_tool", node=victim), 1)  # the agent
+        hold.unlink()
         self.finish(process)
-        self.assertEqual(sorted(step for _, _, _, step in self.validated()), [20, 40])
+        self.assertEqual(sorted(step for _, _, _, step in self.validated()), [10, 20])
         self.assertEqual(len([node for node in self.nodes(self.storage / "run") if node["state"] == "lost"]), 1)
 
     def test_validators_that_cannot_be_had_end_the_run_with_the_reason_when_it_has_trained(self):
@@ -146,7 +166,11 @@ class ValidationTest(DemandTest):
 
     def test_a_run_with_a_range_of_workers_grows_with_its_nodes(self):
         groups = [{"name": "training", "nodes": 2, "min_nodes": 1, "cpus": 3}]
-        process = self.start(BIN / "validating_tool", self.storage, "1-6", 60, 100, 1000, 100, groups=groups)
+        hold = hold_back(self.storage, 10)
+        process = self.start(BIN / "validating_tool", self.storage, "1-6", 30, 100, 1000, 100, groups=groups)
+        wait_for_nodes(self.cluster, self.storage / "run",
+                       lambda nodes: sum(node["state"] == "ready" for node in nodes) == 2, "two nodes are there")
+        hold.unlink()
         self.finish(process)
         sizes = re.findall(r"rank 0 of (\d)", (self.storage / "run" / "rank_0" / "stdout").read_text())
         cpus = min(3, len(os.sched_getaffinity(0)))  # of a node

@@ -269,11 +269,11 @@ class DemandTest(OnRay, unittest.TestCase):
         groups = [{"name": "training", "nodes": 1, "cpus": 1},
                   {"name": "validators", "nodes": 1, "min_nodes": 0, "linger": 2, "cpus": 1}]
         file.write_text(json.dumps({"engine": "ray", "groups": groups}), encoding="utf-8")
-        hold = storage / "hold_40"
-        hold.touch()
-        process = rig.start_for(self, cluster, [nodes_test.BIN / "validating_tool", storage, "1", "50", "100", "20", "500"],
+        hold = demand_test.hold_back(storage, 40)
+        process = rig.start_for(self, cluster, [nodes_test.BIN / "validating_tool", storage, "1", "45", "100", "20", "500"],
                                 CADRE_CLUSTER=str(file))
-        demand_test.release_when_given_back(cluster, storage, 2, hold)
+        demand_test.wait_until_given_back(cluster, storage / "run", 2)
+        hold.unlink()
         output, errors = process.communicate(timeout=DEADLINE_S)
         self.assertEqual(process.returncode, 0, errors + output)
         first, second = [[float(moment) for moment in line.split()[1:3]]

@@ -5,9 +5,9 @@
 //   validation>
 //
 // continues the run if it is there. `workers` may be a range: 1-2. A file hold_<step> in the storage path holds that step
-// back until it is removed. A worker prints the size of its group and its host,
-// a validation adds a line to the file "validated" in the storage path: its host, when it began and ended in seconds
-// since 1970, and the step.
+// back until it is removed, a file hold_validation_<step> the validation of that step. A worker prints the size of its
+// group and its host, a validation adds a line to the file "validated" in the storage path: its host, when it began and
+// ended in seconds since 1970, and the step.
 #include <cadre/init.h>
 #include <cadre/train.h>
 
@@ -33,6 +33,10 @@ double seconds_since_1970() {
   return Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+void wait_while_held(const fs::path& storage, const std::string& name) {
+  while (fs::exists(storage / ("hold_" + name))) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+}
+
 void learn(const Config& config) {
   const auto context = train::get_context();
   std::cout << "rank " << context.get_world_rank() << " of " << context.get_world_size() << " on " << base::host_name()
@@ -42,8 +46,7 @@ void learn(const Config& config) {
   while (step < config.get<std::int64_t>("steps")) {
     std::this_thread::sleep_for(std::chrono::milliseconds(config.get<std::int64_t>("step_ms")));
     ++step;
-    const fs::path hold = fs::path(config.get<std::string>("storage")) / ("hold_" + std::to_string(step));
-    while (fs::exists(hold)) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    wait_while_held(config.get<std::string>("storage"), std::to_string(step));
     train::ReportOptions options;
     if (step % config.get<std::int64_t>("every") == 0) options.validation = true;
     train::report(
@@ -57,7 +60,9 @@ Metrics validate(const Checkpoint& checkpoint, const Config& config) {
   std::int64_t step = 0;
   std::ifstream(checkpoint.path() / "step") >> step;
   std::this_thread::sleep_for(std::chrono::milliseconds(config.get<std::int64_t>("ms")));
-  std::ofstream(config.get<std::string>("file"), std::ios::app)
+  const fs::path storage = config.get<std::string>("storage");
+  wait_while_held(storage, "validation_" + std::to_string(step));
+  std::ofstream(storage / "validated", std::ios::app)
       << std::fixed << base::host_name() << ' ' << begun << ' ' << seconds_since_1970() << ' ' << step << std::endl;
   return {{"validated_step", step}};
 }
@@ -91,7 +96,7 @@ int main(int argc, char** argv) {
                             .failure_config = {.max_failures = -1},
                             .verbose = 1},
              .validation = {.function = fn<validate>,
-                            .config = {{"file", (storage / "validated").string()}, {"ms", std::atoll(argv[6])}},
+                            .config = {{"storage", storage.string()}, {"ms", std::atoll(argv[6])}},
                             .resources = {.labels = {{"group", "validators"}}}}})
             .fit();
     std::cout << result.metrics.get<std::int64_t>("step") << '\n';
