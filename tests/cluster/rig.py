@@ -27,7 +27,7 @@ PROGRAMS = ["ip", "tc", "nft", "ping", "nsenter", "unshare"]
 PROGRAMS_OF_SLURM = ["slurmctld", "slurmd", "srun", "sbatch", "munged"]
 CONTROL = "ctl"
 LONGEST_COMM = 15  # of a program's name, which the kernel cuts
-DEADLINE_S = 60
+DEADLINE_S = 120
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 # The first process of the cluster. Arguments: the cluster's folder, a folder to lay over /usr or "", folders that each
