@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import sqlite3
+import time
 import unittest
 
 import rig
@@ -26,6 +27,11 @@ class NodesTest(unittest.TestCase):
     def setUp(self):
         self.cluster = self.enterContext(rig.Rig(nodes=2, slurmd_timeout_s=60))
         self.storage = self.cluster.directory / "experiments"
+
+    def cluster_file(self, **members):
+        file = self.cluster.directory / "cluster.json"
+        file.write_text(json.dumps({"engine": "slurm"} | members), encoding="utf-8")
+        return str(file)
 
     def allocated(self, command):
         return ["salloc", "--quiet", "--nodes=2", "--exclusive", *command]
@@ -94,11 +100,12 @@ class PopulationTest(NodesTest):
             self.assertEqual(len(steps), 60, trial)
 
     def test_trials_of_a_node_that_is_cut_off_go_on_elsewhere(self):
-        process = self.start(self.allocated(self.population(4, 120, 100)), CADRE_CLUSTER="slurm")
+        file = self.cluster_file(patience=25)
+        process = self.start(self.allocated(self.population(4, 80, 100)), CADRE_CLUSTER=file)
         self.wait_begun(20)
         self.cluster.cut("n1")
         found = self.results(process)
-        self.assertEqual([trial["done"] for trial in found], [120] * 4)
+        self.assertEqual([trial["done"] for trial in found], [80] * 4)
         self.assertEqual({trial["host"] for trial in found}, {"n2"})
 
     def test_a_killed_agent_costs_the_steps_since_the_last_checkpoint(self):
@@ -109,9 +116,7 @@ class PopulationTest(NodesTest):
         self.assertEqual([trial["done"] for trial in found], [40] * 8)
 
     def test_a_killed_controller_leaves_nothing_and_is_continued(self):
-        impatient = self.cluster.directory / "impatient.json"
-        impatient.write_text(json.dumps({"engine": "slurm", "nodes_stay": 0}), encoding="utf-8")
-        process = self.start(self.population(4, 40, 50), CADRE_CLUSTER=str(impatient))
+        process = self.start(self.population(4, 40, 50), CADRE_CLUSTER=self.cluster_file(nodes_stay=0))
         self.wait_begun(20)
         self.cluster.kill("population_tool", node="ctl")
         process.wait(DEADLINE_S)
@@ -128,9 +133,8 @@ class NodesCommandTest(NodesTest):
 
     def test_what_waits_in_the_queue_is_shown_with_slurms_reason(self):
         self.cluster.run("ctl", ["sbatch", "--nodelist=n2", "--exclusive", "--output=/dev/null", "--wrap=sleep 600"])
-        file = self.cluster.directory / "two.json"
-        file.write_text(json.dumps({"engine": "slurm", "groups": [{"name": "trial", "nodes": 2}]}), encoding="utf-8")
-        self.start(self.population(4, 5000, 50), CADRE_CLUSTER=str(file))
+        file = self.cluster_file(groups=[{"name": "trial", "nodes": 2}])
+        self.start(self.population(4, 5000, 50), CADRE_CLUSTER=file)
         self.wait_begun(20)
         waiting = rig.wait_until(lambda: json.loads(self.nodes("--json").stdout)["waiting"], "a node waits", DEADLINE_S)
         self.assertEqual([(one["group"], one["nodes"]) for one in waiting], [("trial", 1)])
@@ -169,7 +173,18 @@ class PrivateFoldersTest(NodesTest):
 
 
 class TimeLimitTest(NodesTest):
-    ITERATIONS = 350  # of 100 ms, in turns of five
+    ITERATIONS = 450  # of 100 ms, in turns of five; they take no time once the test has seen what it waits for
+
+    def setUp(self):
+        super().setUp()
+        self.hurry = self.cluster.directory / "hurry"
+
+    def start(self, command, **variables):
+        return super().start(command, CADRE_TEST_HURRY=str(self.hurry), **variables)
+
+    def results(self, process):
+        self.hurry.touch()
+        return super().results(process)
 
     def ending(self, seconds, command):
         """Returns a command in an allocation that ends so soon after it begins."""
@@ -181,6 +196,9 @@ class TimeLimitTest(NodesTest):
             rows = store.execute("select data from events where kind = ? order by sequence", (kind,))
             return [json.loads(data) for data, in rows]
 
+    def wait_for_events(self, kind, number):
+        rig.wait_until(lambda: len(self.events(kind)) >= number, f"{number} events {kind}", DEADLINE_S)
+
     def expect_that_nothing_was_lost(self):
         undisturbed = self.cluster.directory / "undisturbed"
         self.results(self.start(self.population(4, self.ITERATIONS, 0, 3, storage=undisturbed)))
@@ -188,10 +206,13 @@ class TimeLimitTest(NodesTest):
         self.assertFalse([end for end in self.events("worker_ended") if end["exit"]["kind"] == "node_lost"])
 
     def test_a_job_drains_before_its_limit_and_another_one_follows(self):
-        file = self.cluster.directory / "minute.json"
-        groups = [{"nodes": 2, "options": {"time": "1"}}]
-        file.write_text(json.dumps({"engine": "slurm", "groups": groups}), encoding="utf-8")
-        found = self.results(self.start(self.population(4, self.ITERATIONS, 100, 3), CADRE_CLUSTER=str(file)))
+        file = self.cluster_file(groups=[{"nodes": 2, "options": {"time": "1"}}])
+        process = self.start(self.population(4, self.ITERATIONS, 100, 3), CADRE_CLUSTER=file)
+        self.wait_begun(20)
+        joined = len(self.events("node_joined"))
+        self.wait_for_events("node_draining", 2)
+        self.wait_for_events("node_joined", joined + 1)
+        found = self.results(process)
         self.assertEqual([trial["done"] for trial in found], [self.ITERATIONS] * 4)
         self.expect_that_nothing_was_lost()
         draining = self.events("node_draining")
@@ -217,10 +238,11 @@ class TimeLimitTest(NodesTest):
         self.expect_that_nothing_was_lost()
 
     def test_an_allocation_whose_limit_is_extended_meanwhile_drains_no_node(self):
-        process = self.start(self.ending(40, self.population(4, self.ITERATIONS, 100)), CADRE_CLUSTER="slurm")
+        process = self.start(self.ending(30, self.population(4, self.ITERATIONS, 100)), CADRE_CLUSTER="slurm")
         self.wait_begun(20)
-        job = self.cluster.run("ctl", ["squeue", "--noheader", "--format=%i"]).stdout.strip()
+        job, end = self.cluster.run("ctl", ["squeue", "--noheader", "--format=%i %e"], env={"SLURM_TIME_FORMAT": "%s"}).stdout.split()
         self.cluster.run("ctl", ["scontrol", "update", f"JobId={job}", "EndTime=now+3600"])
+        rig.wait_until(lambda: time.time() > float(end), "it would have ended")
         found = self.results(process)
         self.assertEqual([trial["done"] for trial in found], [self.ITERATIONS] * 4)
         self.assertEqual(self.events("node_draining"), [])
