@@ -75,7 +75,7 @@ class CarriedTrainingTest(carried_test.Carried):
         return self.storage / "training"
 
     def command(self, steps=25, milliseconds=1, storage=None):
-        return [commands_test.BIN / "checkpoints_tool", storage or self.storage, steps, milliseconds, "/mnt/own"]
+        return ["env", f"CADRE_TEST_HURRY={self.hurry()}", commands_test.BIN / "checkpoints_tool", storage or self.storage, steps, milliseconds, "/mnt/own"]
 
     def on_nodes(self, *arguments):
         return self.start(self.command(*arguments), CADRE_CLUSTER=self.cluster_file())
@@ -84,6 +84,7 @@ class CarriedTrainingTest(carried_test.Carried):
         return [pid for pid in self.cluster.processes("checkpoints_tool") if b"\0CADRE_AGENT=" in b"\0" + environment(pid)]
 
     def output(self, process):
+        self.hurry().touch()
         output, errors = process.communicate(timeout=restart_test.DEADLINE_S)
         self.assertEqual(process.returncode, 0, errors + output)
         return output
@@ -200,7 +201,7 @@ class CarriedTrainingTest(carried_test.Carried):
     def test_training_goes_on_while_a_checkpoint_is_on_its_way(self):
         for node in self.cluster.nodes:
             self.cluster.bandwidth(node, "10mbit")
-        process = self.start_in_python(bytes=8 * MEGABYTE, mode="ASYNC", steps=3)  # seven seconds each
+        process = self.start_in_python(bytes=24 * MEGABYTE, mode="ASYNC", steps=3)  # twenty seconds each
         self.wait_for_reports(2)
         self.assertEqual(self.checkpoints(), [])
         for node in self.cluster.nodes:
@@ -211,7 +212,7 @@ class CarriedTrainingTest(carried_test.Carried):
     def test_a_node_that_is_lost_with_a_checkpoint_on_its_way_is_replaced(self):
         for node in self.cluster.nodes:
             self.cluster.bandwidth(node, "10mbit")
-        process = self.start_in_python(bytes=8 * MEGABYTE, mode="ASYNC", steps=3)
+        process = self.start_in_python(bytes=24 * MEGABYTE, mode="ASYNC", steps=3)
         self.wait_for_reports(2)
         self.cluster.kill("python3", node=self.node_of(0))
         for node in self.cluster.nodes:

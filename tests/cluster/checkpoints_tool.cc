@@ -2,8 +2,9 @@
 //
 //   checkpoints_tool <storage path> <steps> <milliseconds of a step> <folder on a disk of the node> [log]
 //
-// continues the run if it is there. With "log", what ranks print is shown. Prints what the last report says, and then
-// of each checkpoint its step, its state and what its validator has read in it.
+// continues the run if it is there. With "log", what ranks print is shown. If the environment variable
+// CADRE_TEST_HURRY names a file, no rank begins its last step before that file exists. Prints what the last report
+// says, and then of each checkpoint its step, its state and what its validator has read in it.
 #include <cadre/init.h>
 #include <cadre/object.h>
 #include <cadre/train.h>
@@ -80,7 +81,11 @@ void learn(const Config& config) {
     std::ifstream(checkpoint->path() / file_of(rank)) >> sum;
     while (step * (step + 1) / 2 * factor < sum) ++step;
   }
-  while (step < config.get<std::int64_t>("steps")) {
+  const auto steps = config.get<std::int64_t>("steps");
+  const fs::path hurry = config.get<std::string>("hurry");
+  while (step < steps) {
+    while (step + 1 == steps && !hurry.empty() && !fs::exists(hurry))
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
     std::this_thread::sleep_for(std::chrono::milliseconds(config.get<std::int64_t>("milliseconds")));
     sum += ++step * factor;
     report(step, sum, config.get<std::string>("own_disk"));
@@ -102,12 +107,14 @@ Metrics validate(const Checkpoint& checkpoint) {
 
 int main(int argc, char** argv) {
   init(argc, argv);
+  const char* const hurry = std::getenv("CADRE_TEST_HURRY");
   const ObjectRef factors = put(std::vector<std::int64_t>{1, 2, 3, 4});
   const train::Result result =
       train::Trainer(fn<learn>,
                      {.train_loop_config = {{"steps", std::atoll(argv[2])},
                                             {"milliseconds", std::atoll(argv[3])},
                                             {"own_disk", argv[4]},
+                                            {"hurry", hurry == nullptr ? "" : hurry},
                                             {"factors", factors}},
                       .scaling_config = {.num_workers = kRanks, .resources_per_worker = Resources{.cpus = 0.25}},
                       .run_config = {.name = "training",

@@ -27,11 +27,13 @@ class SharedPlace(nodes_test.NodesTest):
         self.home = pathlib.Path("/mnt") / self.cluster.directory.name
         self.home.mkdir()
         self.addCleanup(shutil.rmtree, self.home, ignore_errors=True)
+        self.hurry = self.cluster.directory / "hurry"
         self.working = self.home / "cadre_results" / self.name
         self.published = self.storage / self.name
 
     def start(self, command, **variables):
-        return super().start(command, **{"CADRE_NETWORK_FILE_SYSTEM": str(self.storage), "HOME": str(self.home)} | variables)
+        own = {"CADRE_NETWORK_FILE_SYSTEM": str(self.storage), "HOME": str(self.home), "CADRE_TEST_HURRY": str(self.hurry)}
+        return super().start(command, **own | variables)
 
     def impatient(self):
         """Returns the file of a cluster whose nodes do not stay for a further controller."""
@@ -72,7 +74,12 @@ class PopulationTest(SharedPlace):
 
     def here(self, *arguments):
         """Returns what one machine comes to, on its own disk."""
-        return self.results(super().start(self.population(*arguments, storage=self.cluster.directory / "here")))
+        return super().results(super().start(self.population(*arguments, storage=self.cluster.directory / "here"),
+                                             CADRE_TEST_HURRY=""))
+
+    def results(self, process):
+        self.hurry.touch()
+        return super().results(process)
 
     def expect_same(self, found, here):
         self.assertEqual([trial["value"] for trial in found], [trial["value"] for trial in here])
@@ -101,7 +108,7 @@ class PopulationTest(SharedPlace):
         self.assertEqual(self.results(self.start(self.population())), found)
 
     def test_a_killed_controller_is_continued_with_and_without_nodes(self):
-        here = self.here(4, 40, 50)
+        here = self.here(4, 40, 1)
         command = self.population(4, 40, 50)
         for rows, variables in ((20, {"CADRE_CLUSTER": "slurm"}), (50, {"CADRE_CLUSTER": "slurm"}), (80, {}),
                                 (110, {"CADRE_CLUSTER": "slurm"})):
@@ -114,7 +121,7 @@ class PopulationTest(SharedPlace):
         self.expect_output(nodes=True)
 
     def test_one_machine_continues_what_nodes_have_begun(self):
-        here = self.here(4, 40, 50)
+        here = self.here(4, 40, 1)
         process = self.start(self.population(4, 40, 50), CADRE_CLUSTER=self.impatient())
         self.wait_begun(40)
         self.kill(process)
@@ -156,6 +163,7 @@ class TrainingTest(SharedPlace):
         return self.start(self.command(steps, milliseconds), CADRE_CLUSTER=self.impatient())
 
     def output(self, process):
+        self.hurry.touch()
         output, errors = process.communicate(timeout=DEADLINE_S)
         self.assertEqual(process.returncode, 0, errors + output)
         return output
@@ -191,10 +199,10 @@ class TrainingTest(SharedPlace):
 
     def test_killed_controllers_and_agents_lose_nothing(self):
         for reports in (7, 14, 21):
-            process = self.on_nodes(40, 100)
+            process = self.on_nodes(40, 50)
             self.wait_begun(reports)
             self.kill(process)
-        process = self.on_nodes(40, 100)
+        process = self.on_nodes(40, 50)
         self.wait_begun(28)
         self.cluster.kill(self.program, node="n1")
         self.assertEqual(self.output(process), self.here(40))

@@ -283,8 +283,8 @@ class StoredTest(Stored):
 
     def test_what_was_stored_and_never_reported_is_gone(self):
         for node in self.cluster.nodes:
-            self.cluster.bandwidth(node, "40mbit")
-        process = self.start_in_python(bytes=MEGABYTE, files=40, steps=1)  # eight seconds
+            self.cluster.bandwidth(node, "20mbit")
+        process = self.start_in_python(bytes=MEGABYTE, files=40, steps=1)  # sixteen seconds
         restart_test.wait_until(lambda: len(self.objects()) > 5, "some files of a checkpoint are stored")
         before = self.objects()
         self.assertEqual(self.said().count("begun with 0"), 1)
@@ -304,12 +304,14 @@ class StoredTrainingTest(Stored):
         return self.storage / "cadre_results" / "training"
 
     def output(self, process):
+        self.hurry().touch()
         output, errors = process.communicate(timeout=restart_test.DEADLINE_S)
         self.assertEqual(process.returncode, 0, errors + output)
         return output
 
     def tool(self, storage, steps, milliseconds):
-        return [commands_test.BIN / "checkpoints_tool", storage, steps, milliseconds, "/mnt/own"]
+        return ["env", f"CADRE_TEST_HURRY={self.hurry()}", commands_test.BIN / "checkpoints_tool", storage, steps, milliseconds,
+                "/mnt/own"]
 
     def wait_for_reports(self, number):
         file = self.training() / "result.json"
