@@ -3,8 +3,8 @@
 //   population_tool <storage path> <trials> <iterations> <milliseconds of an iteration> [<checkpoint every>]
 //
 // continues the experiment if it is there. Prints, as a line of JSON for each trial, the last value. A trial prints the
-// time at which it has begun, in seconds since 1970. If the environment variable CADRE_TEST_HURRY names a file, no trial
-// begins its last iteration before that file exists, and iterations take no time from then on.
+// time at which it has begun, in seconds since 1970. If the environment variable CADRE_TEST_HURRY names a file, no
+// trial reports its last iteration before that file exists, and iterations take no time from then on.
 #include <cadre/init.h>
 #include <cadre/tune.h>
 #include <unistd.h>

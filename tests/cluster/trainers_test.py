@@ -116,11 +116,11 @@ class SeenTest(Trainers, commands_test.RemoteShell):
 
     def test_killed_controllers_are_continued(self):
         for _ in range(3):
-            process = self.on_nodes(trials=4, steps=20, milliseconds=50)
+            process = self.on_nodes(trials=4, steps=40, milliseconds=50)
             self.wait_for_rows(self.rows() + 16)
             self.cluster.kill(TOOL.name, node="ctl")
             process.wait()
-        self.expect_what_one_machine_comes_to(self.on_nodes(trials=4, steps=20, milliseconds=50), trials=4, steps=20)
+        self.expect_what_one_machine_comes_to(self.on_nodes(trials=4, steps=40, milliseconds=50), trials=4, steps=40)
 
     def test_an_agent_that_dies_is_a_failure_of_its_trial(self):
         process = self.on_nodes(trials=2, steps=20, milliseconds=100)

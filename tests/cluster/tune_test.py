@@ -40,12 +40,15 @@ class TuneTest(nodes_test.NodesTest):
         (self.directory / "tune.toml").write_text(FILE, encoding="utf-8")
         cluster = {"engine": "slurm", "groups": [{"name": "trial", "nodes": 2}]}
         (self.directory / "two.json").write_text(json.dumps(cluster), encoding="utf-8")
+        self.hold = self.directory / "hold"
         self.script(self.directory / "sgd.sh")
 
     def script(self, path):
-        """Writes the example, which also prints where it runs, and takes its time."""
+        """Writes the example, which also prints where it runs, takes its time, and does not begin its last step while there is
+        the file `hold`."""
         text = SCRIPT.read_text(encoding="utf-8")
-        for words, more in ("set -eu\n", "hostname\n"), ("  step=$((step + 1))\n", "  sleep 0.05\n"):
+        hold = f'  while [ "$step" -eq 40 ] && [ -e {self.hold} ]; do sleep 0.05; done\n'
+        for words, more in ("set -eu\n", "hostname\n"), ("  step=$((step + 1))\n", f"  sleep 0.05\n{hold}"):
             self.assertIn(words, text)
             text = text.replace(words, words + more)
         path.write_text(text, encoding="utf-8")
@@ -89,11 +92,11 @@ class TuneTest(nodes_test.NodesTest):
         self.assertEqual(self.hosts(self.directory / "here"), {"ctl"})
 
         experiment = self.directory / "sgd"
+        self.hold.touch()
         process = self.tune("tune.toml", "--cluster", "two.json", "--", "./sgd.sh", "{lr}")
-        rig.wait_until(lambda: sum(map(len, self.rows(experiment).values())) >= 40, "it has come to its middle",
-                       nodes_test.DEADLINE_S)
+        rig.wait_until(lambda: sum(map(len, self.rows(experiment).values())) >= 40 and len(self.agents()) == 2,
+                       "it has come to its middle, on two nodes", nodes_test.DEADLINE_S)
         agents = self.agents()
-        self.assertEqual(len(agents), 2)
         self.cluster.kill("cadre", node="ctl")
         process.wait(nodes_test.DEADLINE_S)
         self.assertLess(sum(map(len, self.rows(experiment).values())), 160)
@@ -101,6 +104,7 @@ class TuneTest(nodes_test.NodesTest):
         second = self.tune("--restore", "sgd", "--cluster", "two.json")
         rig.wait_until(lambda: "Continuing experiment" in second.stdout.readline(), "it goes on", nodes_test.DEADLINE_S)
         self.assertEqual(self.agents(), agents)
+        self.hold.unlink()
         self.finish(second)
         self.assertEqual(self.outcome(experiment), here)
         self.assertTrue(any(exploits for _, _, exploits, _ in here))

@@ -4,10 +4,10 @@
 //   validating_tool <storage path> <workers> <steps> <milliseconds of a step> <validates every> <milliseconds of a
 //   validation>
 //
-// continues the run if it is there. `workers` may be a range: 1-2. A file hold_<step> in the storage path holds that step
-// back until it is removed, a file hold_validation_<step> the validation of that step. A worker prints the size of its
-// group and its host, a validation adds a line to the file "validated" in the storage path: its host, when it began and
-// ended in seconds since 1970, and the step.
+// continues the run if it is there. `workers` may be a range: 1-2. A file hold_<step> in the storage path holds that
+// step back until it is removed, a file hold_validation_<step> the validation of that step. A worker prints the size of
+// its group and its host, a validation adds a line to the file "validated" in the storage path: its host, when it began
+// and ended in seconds since 1970, and the step.
 #include <cadre/init.h>
 #include <cadre/train.h>
 
