@@ -138,7 +138,7 @@ class ProcessesTest(RestartTest):
     def start_and_kill(self, cluster):
         """Returns the agents and the time of the kill."""
         process = self.start(cluster)
-        wait_until(lambda: self.rows() >= 1, "the experiment has begun")
+        wait_until(lambda: self.rows() >= 1 and len(self.agents()) == 2, "two nodes are there")
         agents = self.agents()
         killed = self.kill(process.pid)
         process.wait()

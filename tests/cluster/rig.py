@@ -143,12 +143,14 @@ def _keeps_root():
 
 
 def wait_until(condition, what, deadline_s=DEADLINE_S):
-    """Returns the first true value of `condition`."""
-    begin = time.monotonic()
+    """Returns the first true value of `condition`. Leaves most of the time to what is waited for: to ask may be expensive."""
+    begin = asked = time.monotonic()
     while not (value := condition()):
-        if time.monotonic() - begin > deadline_s:
+        now = time.monotonic()
+        if now - begin > deadline_s:
             raise RigError(f"{what}: not within {deadline_s} s")
-        time.sleep(0.02)
+        time.sleep(min(max(0.02, 2 * (now - asked)), 1))
+        asked = time.monotonic()
     return value
 
 
@@ -260,10 +262,11 @@ class Rig:
         return sorted(found)
 
     def kill(self, name, node=None, signal_number=signal.SIGKILL, may_be_none=False):
-        """Sends a signal to processes by name, on one node or all, and waits for their end; returns how many there were."""
+        """Sends a signal to processes by name, on one node or all, and waits for their end; returns how many there were. Waits
+        for the first one, unless there may be none."""
         killed = self.processes(name, node)
-        if not killed and not may_be_none:
-            raise RigError(f"no process {name} runs on {node or 'any node'}")
+        if not may_be_none:
+            killed = wait_until(lambda: self.processes(name, node), f"a process {name} runs on {node or 'any node'}")
         for pid in killed:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal_number)

@@ -54,7 +54,9 @@ def loads_tls(pid):
 
 
 def children(pid):
-    return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    with contextlib.suppress(OSError):
+        return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []  # it has ended
 
 
 class StdioTest(restart_test.RestartTest):
@@ -62,7 +64,7 @@ class StdioTest(restart_test.RestartTest):
         return super().cluster_file(name, **({"link": "stdio"} | members))
 
     def wait_middle(self):
-        restart_test.wait_until(lambda: self.rows() >= 20, "the experiment has come to its middle")
+        restart_test.wait_until(lambda: self.rows() >= 20 and len(self.agents()) == 2, "two nodes are there")
         self.assertFalse((self.experiment() / restart_test.KEPT).exists())
 
 
@@ -74,9 +76,14 @@ class ProcessesTest(StdioTest):
     agents = restart_test.ProcessesTest.agents
     kill_agents = restart_test.ProcessesTest.kill_agents
 
+    def wait_for_workers(self):
+        """Waits until workers are on both nodes."""
+        self.wait_middle()
+        restart_test.wait_until(lambda: all(any(map(children, children(agent))) for agent in self.agents()), "both have workers")
+
     def test_there_is_no_port_and_no_encryption(self):
         process = self.start(self.cluster_file())
-        self.wait_middle()
+        self.wait_for_workers()
         agents = self.agents()
         self.assertEqual(len(agents), 2)
         for pid in (process.pid, *agents):
@@ -87,15 +94,14 @@ class ProcessesTest(StdioTest):
 
     def test_by_default_there_are_both(self):
         process = self.start(self.cluster_file("port.json", link="port"))
-        restart_test.wait_until(lambda: self.rows() >= 20, "the experiment has come to its middle")
+        restart_test.wait_until(lambda: self.rows() >= 20 and len(self.agents()) == 2, "two nodes are there")
         for pid in (process.pid, *self.agents()):
-            self.assertNotEqual(internet_sockets(pid), set())
-            self.assertTrue(loads_tls(pid))
+            restart_test.wait_until(lambda pid=pid: internet_sockets(pid) and loads_tls(pid), "it has both")
         self.finish(process)
 
     def test_only_the_agent_has_the_session(self):
         process = self.start(self.cluster_file())
-        self.wait_middle()
+        self.wait_for_workers()
         for agent in self.agents():
             [server] = children(agent)
             self.assertEqual(os.readlink(f"/proc/{agent}/fd/1"), os.readlink(f"/proc/{agent}/fd/2"))
