@@ -73,7 +73,7 @@ class Faults:
         # An agent that stood still while its controller ended, and that nobody ends, dials on for so long.
         file = self.cluster.directory / "nodes.json"
         group |= {"name": "nodes", "nodes": 2} | ({"min_nodes": 0, "linger": 0.5} if self.on_demand else {})
-        file.write_text(json.dumps({"nodes_stay": 60, "groups": [group]} | members), encoding="utf-8")
+        file.write_text(json.dumps({"nodes_stay": 30, "groups": [group]} | members), encoding="utf-8")
         return str(file)
 
     # Runs
