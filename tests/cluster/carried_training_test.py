@@ -75,7 +75,8 @@ class CarriedTrainingTest(carried_test.Carried):
         return self.storage / "training"
 
     def command(self, steps=25, milliseconds=1, storage=None):
-        return ["env", f"CADRE_TEST_HURRY={self.hurry()}", commands_test.BIN / "checkpoints_tool", storage or self.storage, steps, milliseconds, "/mnt/own"]
+        return ["env", f"CADRE_TEST_HURRY={self.hurry()}", commands_test.BIN / "checkpoints_tool", storage or self.storage,
+                steps, milliseconds, "/mnt/own"]
 
     def on_nodes(self, *arguments):
         return self.start(self.command(*arguments), CADRE_CLUSTER=self.cluster_file())

@@ -125,7 +125,8 @@ class ValidationTest(DemandTest):
         process = self.start_training(steps=45, every=20, validation_ms=500)
         wait_until_given_back(self.cluster, self.storage / "run", 2)
         given_back = time.time()
-        rig.wait_until(lambda: self.queue[-1][0] > given_back and len(self.queue[-1][1]) == 1, "its job has ended", DEADLINE_S)
+        rig.wait_until(lambda: self.queue[-1][0] > given_back and len(self.queue[-1][1]) == 1, "its job has ended",
+                       DEADLINE_S)
         hold.unlink()
         self.finish(process)
         first, second = self.validated()
@@ -147,7 +148,8 @@ class ValidationTest(DemandTest):
         hold = hold_back(self.storage, "validation_10")
         process = self.start_training(steps=20, every=10, validation_ms=100)
         [victim] = wait_for_nodes(self.cluster, self.storage / "run",
-                                  lambda nodes: [node["name"] for node in nodes if node["validations"]], "something is validated")
+                                  lambda nodes: [node["name"] for node in nodes if node["validations"]],
+                                  "something is validated")
         self.assertEqual(self.cluster.kill("validating_tool", node=victim), 1)  # the agent
         hold.unlink()
         self.finish(process)

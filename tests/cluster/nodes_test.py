@@ -14,8 +14,8 @@ import rig
 
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
 DEADLINE_S = 120
-# All of it is passed on steps of Slurm, over both kinds of connections. An agent does the same once it is connected, whoever
-# has started it: elsewhere it is enough to see that workers start, report, are killed and end there as they should.
+# All of it is passed on steps of Slurm, over both kinds of connections. An agent does the same once it is connected,
+# whoever has started it: elsewhere it is enough to see that workers start, report, are killed and end as they should.
 SUITE = ("Agents/*:BrokenConnections/*", 28)
 SUITE_OVER_STDIO = ("AgentsOverStdio/*", 14)
 SHORT_SUITE = (":".join(f"Agents/*.{test}" for test in (
@@ -240,7 +240,8 @@ class TimeLimitTest(NodesTest):
     def test_an_allocation_whose_limit_is_extended_meanwhile_drains_no_node(self):
         process = self.start(self.ending(30, self.population(4, self.ITERATIONS, 100)), CADRE_CLUSTER="slurm")
         self.wait_begun(20)
-        job, end = self.cluster.run("ctl", ["squeue", "--noheader", "--format=%i %e"], env={"SLURM_TIME_FORMAT": "%s"}).stdout.split()
+        job, end = self.cluster.run("ctl", ["squeue", "--noheader", "--format=%i %e"],
+                                    env={"SLURM_TIME_FORMAT": "%s"}).stdout.split()
         self.cluster.run("ctl", ["scontrol", "update", f"JobId={job}", "EndTime=now+3600"])
         rig.wait_until(lambda: time.time() > float(end), "it would have ended")
         found = self.results(process)

@@ -24,7 +24,8 @@ for _ in sys.stdin:
     nodes = {node["NodeManagerHostname"]: node["NodeID"] for node in ray.nodes() if node["Alive"]}
     free = ray.available_resources().get("CPU", 0)
     signal.alarm(0)
-    print(json.dumps({"groups": [state for state in groups if state != "REMOVED"], "free": free, "nodes": nodes}), flush=True)
+    groups = [state for state in groups if state != "REMOVED"]
+    print(json.dumps({"groups": groups, "free": free, "nodes": nodes}), flush=True)
 """
 
 
@@ -87,8 +88,8 @@ class RayRig(rig.Rig):
         return found
 
     def state(self):
-        """Returns the states of placement groups that are there, how many CPUs are free, as Ray knows a while later, and the
-        ids of nodes by name."""
+        """Returns the states of placement groups that are there, how many CPUs are free, as Ray knows a while later,
+        and the ids of nodes by name."""
         for _ in range(3):
             if self._teller is None:
                 self._start_teller()
@@ -111,8 +112,8 @@ class RayRig(rig.Rig):
 
     def _start_teller(self):
         with open(self.directory / "teller.log", "ab") as log:
-            self._teller = self.start("ctl", [sys.executable, "-c", STATE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                      stderr=log, text=True, cwd=self.directory)
+            self._teller = self.start("ctl", [sys.executable, "-c", STATE], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, stderr=log, text=True, cwd=self.directory)
 
     def _end_teller(self):
         self._teller.kill()

@@ -270,8 +270,8 @@ class DemandTest(OnRay, unittest.TestCase):
                   {"name": "validators", "nodes": 1, "min_nodes": 0, "linger": 2, "cpus": 1}]
         file.write_text(json.dumps({"engine": "ray", "groups": groups}), encoding="utf-8")
         hold = demand_test.hold_back(storage, 40)
-        process = rig.start_for(self, cluster, [nodes_test.BIN / "validating_tool", storage, "1", "45", "100", "20", "500"],
-                                CADRE_CLUSTER=str(file))
+        command = [nodes_test.BIN / "validating_tool", storage, "1", "45", "100", "20", "500"]
+        process = rig.start_for(self, cluster, command, CADRE_CLUSTER=str(file))
         demand_test.wait_until_given_back(cluster, storage / "run", 2)
         hold.unlink()
         output, errors = process.communicate(timeout=DEADLINE_S)

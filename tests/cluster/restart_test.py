@@ -56,7 +56,7 @@ def wait_until(condition, what):
 
 
 class RestartTest(unittest.TestCase):
-    """A test's `directory`, and its `agents`. The experiment does not end before the test has seen what it waits for."""
+    """A test's `directory`, and its `agents`. The experiment does not end before the test has seen all."""
 
     trials, iterations, pause_ms = 4, 60, 50
     said = ""  # by the last controller that has ended
@@ -90,7 +90,8 @@ class RestartTest(unittest.TestCase):
 
     def hosts(self):
         """Returns the hosts of all results."""
-        return {json.loads(line)["host"] for file in self.experiment().glob("*/result.json") for line in file.read_text().splitlines()}
+        return {json.loads(line)["host"] for file in self.experiment().glob("*/result.json")
+                for line in file.read_text().splitlines()}
 
     def kill(self, controller):
         """Kills a controller in the middle of its experiment."""
@@ -385,7 +386,7 @@ class JobsTest(SlurmTest):
         # Three of a node's four CPUs: each of the jobs is on a node of its own, and none has room for all trials.
         cluster = self.cluster_file(groups=[{"name": "trial", "nodes": 2, "cpus": 3}])
         first = self.start(self.command(), CADRE_CLUSTER=cluster)
-        wait_until(lambda: self.rows() >= 20 and len(self.agents()) == 2 and self.workers("n1"), "two nodes are at work")
+        wait_until(lambda: self.rows() >= 20 and len(self.agents()) == 2 and self.workers("n1"), "two nodes work")
         self.cluster.cut("n1")
         workers = self.workers("n1")
         killed = self.kill(self.controller())

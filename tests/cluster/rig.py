@@ -143,7 +143,7 @@ def _keeps_root():
 
 
 def wait_until(condition, what, deadline_s=DEADLINE_S):
-    """Returns the first true value of `condition`. Leaves most of the time to what is waited for: to ask may be expensive."""
+    """Returns the first true value of `condition`. Leaves most of the time to others: to ask may take some."""
     begin = asked = time.monotonic()
     while not (value := condition()):
         now = time.monotonic()
@@ -262,8 +262,8 @@ class Rig:
         return sorted(found)
 
     def kill(self, name, node=None, signal_number=signal.SIGKILL, may_be_none=False):
-        """Sends a signal to processes by name, on one node or all, and waits for their end; returns how many there were. Waits
-        for the first one, unless there may be none."""
+        """Sends a signal to processes by name, on one node or all, and waits for their end; returns how many there
+        were. Waits for the first one, unless there may be none."""
         killed = self.processes(name, node)
         if not may_be_none:
             killed = wait_until(lambda: self.processes(name, node), f"a process {name} runs on {node or 'any node'}")

@@ -32,7 +32,8 @@ class SharedPlace(nodes_test.NodesTest):
         self.published = self.storage / self.name
 
     def start(self, command, **variables):
-        own = {"CADRE_NETWORK_FILE_SYSTEM": str(self.storage), "HOME": str(self.home), "CADRE_TEST_HURRY": str(self.hurry)}
+        own = {"CADRE_NETWORK_FILE_SYSTEM": str(self.storage), "HOME": str(self.home),
+               "CADRE_TEST_HURRY": str(self.hurry)}
         return super().start(command, **own | variables)
 
     def impatient(self):

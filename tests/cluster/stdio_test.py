@@ -79,7 +79,8 @@ class ProcessesTest(StdioTest):
     def wait_for_workers(self):
         """Waits until workers are on both nodes."""
         self.wait_middle()
-        restart_test.wait_until(lambda: all(any(map(children, children(agent))) for agent in self.agents()), "both have workers")
+        restart_test.wait_until(lambda: all(any(map(children, children(agent))) for agent in self.agents()),
+                                "both have workers")
 
     def test_there_is_no_port_and_no_encryption(self):
         process = self.start(self.cluster_file())

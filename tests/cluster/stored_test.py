@@ -310,8 +310,8 @@ class StoredTrainingTest(Stored):
         return output
 
     def tool(self, storage, steps, milliseconds):
-        return ["env", f"CADRE_TEST_HURRY={self.hurry()}", commands_test.BIN / "checkpoints_tool", storage, steps, milliseconds,
-                "/mnt/own"]
+        return ["env", f"CADRE_TEST_HURRY={self.hurry()}", commands_test.BIN / "checkpoints_tool", storage, steps,
+                milliseconds, "/mnt/own"]
 
     def wait_for_reports(self, number):
         file = self.training() / "result.json"

@@ -44,8 +44,8 @@ class TuneTest(nodes_test.NodesTest):
         self.script(self.directory / "sgd.sh")
 
     def script(self, path):
-        """Writes the example, which also prints where it runs, takes its time, and does not begin its last step while there is
-        the file `hold`."""
+        """Writes the example, which also prints where it runs, takes its time, and does not begin its last step while
+        there is the file `hold`."""
         text = SCRIPT.read_text(encoding="utf-8")
         hold = f'  while [ "$step" -eq 40 ] && [ -e {self.hold} ]; do sleep 0.05; done\n'
         for words, more in ("set -eu\n", "hostname\n"), ("  step=$((step + 1))\n", f"  sleep 0.05\n{hold}"):
