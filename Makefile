@@ -29,17 +29,18 @@ export CXX
 compiler := "-DCMAKE_CXX_COMPILER=$(CXX)"
 endif
 # What the goals need beside what a build needs, so that `make demo` installs only that.
-setup_groups := $(if $(filter asan tsan coverage,$(PRESET)),sanitizers) $(if $(filter build test unit test-gpu fuzz,$(MAKECMDGOALS)),tests) \
+setup_groups := $(if $(filter asan tsan coverage,$(PRESET)),sanitizers) $(if $(filter build test test-all unit test-gpu fuzz,$(MAKECMDGOALS)),tests) \
   $(filter docs,$(MAKECMDGOALS)) $(if $(filter package release wheel test-wheel,$(MAKECMDGOALS)),package)
 cxx_files = $(shell find include src python examples tests benchmarks -name '*.h' -o -name '*.cc')
 sources = $(shell find src -name '*.cc')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test unit test-cuda-build test-versions test-gpu soak bench bench-peers bench-python bench-search fuzz sanitize coverage install uninstall package wheel test-wheel release docs format check-format lint clean
+.PHONY: help setup build demo test test-all unit test-cuda-build test-versions test-gpu soak bench bench-peers bench-python bench-search fuzz sanitize coverage install uninstall package wheel test-wheel release docs format check-format lint clean
 
 help:
 	@echo 'make demo      set up, build and run Population Based Training on MNIST (DEMO_FLAGS="--seed 3")'
-	@echo 'make test      set up, build everything and run all tests'
+	@echo 'make test      set up, build everything and run the tests, but for the long ones (an hour on two cores)'
+	@echo 'make test-all  the long tests, too, which build Cadre and programs with it in other ways and repeat kills (two hours)'
 	@echo 'make unit      compile what changed and run unit tests in seconds (TESTS="Experiment*"; default: all)'
 	@echo 'make test-cuda-build  build with the CUDA build of torch that pip finds everywhere, and run what needs no GPU (5 GB)'
 	@echo 'make test-versions    build with other versions of torch and Arrow (TORCH_VERSIONS, ARROW_VERSIONS), and test that'
@@ -91,8 +92,9 @@ demo: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target pbt_mnist cadre
 	@$(build_dir)/bin/pbt_mnist --storage-path results --name "pbt_mnist_$$(date +%Y-%m-%d_%H-%M-%S)" --synch --compare $(DEMO_FLAGS)
 
-test: build
-	@ctest --preset $(PRESET) -j $(TEST_JOBS) || { python3 tools/show_failures.py $(build_dir); exit 1; }
+test: tests = --label-exclude '^long$$'
+test test-all: build
+	@ctest --preset $(PRESET) -j $(TEST_JOBS) $(tests) || { python3 tools/show_failures.py $(build_dir); exit 1; }
 
 unit: | setup
 	@cmake --preset dev --log-level=WARNING
@@ -180,13 +182,13 @@ fuzz: $(build_dir)/build.ninja
 	  tests/fuzz/run.sh --grow $(build_dir)/bin/'{}'_fuzz $(SECONDS) $(build_dir)/fuzz
 
 sanitize:
-	@$(MAKE) PRESET=asan test
-	@$(MAKE) PRESET=tsan test
+	@$(MAKE) PRESET=asan test-all
+	@$(MAKE) PRESET=tsan test-all
 
 # One file for each program, however many processes of it there are.
 coverage:
 	@rm -rf build/coverage/profiles build/coverage/report
-	@LLVM_PROFILE_FILE=$(CURDIR)/build/coverage/profiles/%m%c.profraw $(MAKE) PRESET=coverage test
+	@LLVM_PROFILE_FILE=$(CURDIR)/build/coverage/profiles/%m%c.profraw $(MAKE) PRESET=coverage test-all
 	@.venv/bin/python tools/coverage.py build/coverage
 
 format:
