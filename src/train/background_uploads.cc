@@ -46,8 +46,10 @@ BackgroundUploads::~BackgroundUploads() {
 
 void BackgroundUploads::begin(std::function<void()> upload, std::function<void()> notify) {
   const std::lock_guard lock(state_->mutex);
+  // No upload waits for a thread that cannot be started.
+  if (!state_->has_thread) std::thread([state = state_] { state->run(); }).detach();
+  state_->has_thread = true;
   state_->jobs.push_back({std::move(upload), std::move(notify)});
-  if (!std::exchange(state_->has_thread, true)) std::thread([state = state_] { state->run(); }).detach();
   state_->changed.notify_all();
 }
 

@@ -81,23 +81,22 @@ int main(int argc, char** argv) {
   const fs::path storage = argv[1];
   try {
     const auto result =
-        train::Trainer(
-            fn<learn>,
-            {.train_loop_config = {{"steps", std::atoll(argv[3])},
-                                   {"step_ms", std::atoll(argv[4])},
-                                   {"every", std::atoll(argv[5])},
-                                   {"storage", storage.string()}},
-             .scaling_config = {.num_workers = to_range(argv[2]),
-                                .label_selector = {{"group", "training"}},
-                                .elastic_resize_monitor_interval = std::chrono::seconds(1)},
-             .run_config = {.name = "run",
-                            .if_exists = IfExists::restore,
-                            .storage_path = storage,
-                            .failure_config = {.max_failures = -1},
-                            .verbose = 1},
-             .validation = {.function = fn<validate>,
-                            .config = {{"storage", storage.string()}, {"ms", std::atoll(argv[6])}},
-                            .resources = {.labels = {{"group", "validators"}}}}})
+        train::Trainer(fn<learn>,
+                       {.train_loop_config = {{"steps", std::atoll(argv[3])},
+                                              {"step_ms", std::atoll(argv[4])},
+                                              {"every", std::atoll(argv[5])},
+                                              {"storage", storage.string()}},
+                        .scaling_config = {.num_workers = to_range(argv[2]),
+                                           .label_selector = {{"group", "training"}},
+                                           .elastic_resize_monitor_interval = std::chrono::seconds(1)},
+                        .run_config = {.name = "run",
+                                       .if_exists = IfExists::restore,
+                                       .storage_path = storage,
+                                       .failure_config = {.max_failures = -1},
+                                       .verbose = 1},
+                        .validation = {.function = fn<validate>,
+                                       .config = {{"storage", storage.string()}, {"ms", std::atoll(argv[6])}},
+                                       .resources = {.labels = {{"group", "validators"}}}}})
             .fit();
     std::cout << result.metrics.get<std::int64_t>("step") << '\n';
     return 0;

@@ -316,6 +316,11 @@ class ReportTest(browser.PageTest):
             for shown in "a\tb\nc", "caf\u00e9 \u8a71 \U0001f600 \ufffd":
                 self.assertEqual(page.evaluate("(text) => cadre.printable(text)", shown), shown)
 
+    def test_a_seed_is_shown_whole(self):
+        with self.page(self.report(self.search)) as page:
+            shown = page.evaluate("[1234567890, -4294967295, 0.123456789].map(cadre.cellText)")
+            self.assertEqual(shown, ["1234567890", "-4294967295", "0.123457"])
+
     # ---- It can be used
 
     def test_zoom_by_pointer_and_keys(self):

@@ -65,8 +65,9 @@ cadre.cellExact = (cell) => {
   return String(cell);
 };
 
-// Returns what a person reads of a cell.
+// Returns what a person reads of a cell. An integer is exact: it may be a seed.
 cadre.cellText = (cell) => {
+  if (Number.isSafeInteger(cell)) return String(cell);
   if (typeof cell === "number") return cadre.number(cell);
   if (cadre.isNumberCell(cell)) {
     const number = Number(cell.number);
