@@ -15,7 +15,7 @@ import types
 from nanobind.stubgen import StubGen
 
 # Classes that programs see in the package, and that are the extension's own.
-ERRORS = ("CadreError", "Interrupted", "InvalidArgument", "NotFound", "StopTrial")
+ERRORS = ("CadreError", "Interrupted", "InvalidArgument", "NotFound", "StopTrial", "TrainingFailedError")
 
 
 def write(module, file):

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "cadre/error.h"
+#include "cadre/train.h"
 
 namespace nb = nanobind;
 
@@ -15,6 +16,7 @@ PyObject* cadre_error = nullptr;
 PyObject* invalid_argument = nullptr;
 PyObject* not_found = nullptr;
 PyObject* interrupted = nullptr;
+PyObject* training_failed = nullptr;
 
 PyObject* add_class(nb::module_& module, const char* name, const char* doc, const nb::object& bases) {
   const std::string full_name = std::string("cadre.") + name;
@@ -35,6 +37,8 @@ void translate(const std::exception_ptr& pointer, void*) {
     PyErr_SetString(invalid_argument, error.what());
   } catch (const NotFound& error) {
     PyErr_SetString(not_found, error.what());
+  } catch (const train::TrainingFailed& error) {
+    PyErr_SetString(training_failed, error.what());
   } catch (const Error& error) {
     PyErr_SetString(cadre_error, error.what());
   }
@@ -56,6 +60,10 @@ void bind_errors(nb::module_& module) {
                         nb::make_tuple(nb::handle(PyExc_FileNotFoundError), base));
   interrupted = add_class(module, "Interrupted", "An experiment was interrupted; a restore goes on with it.",
                           nb::make_tuple(base));
+  training_failed = add_class(module, "TrainingFailedError",
+                              "A run has failed more often than its FailureConfig allows. Its directory has everything "
+                              "that was reported.",
+                              nb::make_tuple(base));
   nb::register_exception_translator(translate);
 }
 

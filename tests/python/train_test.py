@@ -328,6 +328,25 @@ def test_a_callback_that_raises_is_switched_off_and_no_other(trainer, capfd):
     assert said.count("the callback Fails failed in after_report, and is switched off") == 1 and "in a callback" in said
 
 
+def test_an_error_after_a_retry_is_none_of_the_workers(trainer):
+    class Disk:
+        def fit(self, takes_signals):
+            raise cadre.CadreError("the disk is gone")
+
+    broken = trainer(lambda: None, num_workers=1)
+    broken._callbacks.failures = {0: "failed, and was tried again"}
+    broken._trainer = Disk()
+    with pytest.raises(cadre.CadreError, match="the disk is gone") as raised:
+        broken.fit()
+    assert not isinstance(raised.value, train.TrainingFailedError)
+
+
+@pytest.mark.parametrize("budget", ["max_failures", "max_preemption_failures", "max_start_failures"])
+def test_each_budget_for_failures_is_that_of_the_run(trainer, budget):
+    with pytest.raises(cadre.InvalidArgument, match=f"{budget}.*-2"):
+        trainer(lambda: None, num_workers=1, failure_config=train.FailureConfig(**{budget: -2})).fit()
+
+
 def test_a_failure_is_retried_from_the_checkpoint_and_then_an_error_with_its_traceback(trainer, tmp_path):
     def trains(config):
         checkpoint = train.get_checkpoint()

@@ -63,10 +63,13 @@ class FailureConfig:
     """Retries of a run that fails, each from its latest checkpoint."""
 
     max_failures: int = 0  # -1: any number
+    max_preemption_failures: int = -1  # tries after workers that were lost with their node, or ended for it; counted apart
+    max_start_failures: int = 3  # in a row: a worker that cannot be started, a group that fails before the function begins
     controller_failure_limit: int = -1  # no meaning here: a controller that dies is continued by the next run
 
     def _stored(self):
-        return {"max_failures": self.max_failures}
+        return {"max_failures": self.max_failures, "max_preemption_failures": self.max_preemption_failures,
+                "max_start_failures": self.max_start_failures}
 
 
 @dataclass

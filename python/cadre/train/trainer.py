@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from cadre.train.validation import ValidationConfig
 
 
-class TrainingFailedError(_core.CadreError):
-    """A run has failed more often than its FailureConfig allows. Its directory has everything that was reported."""
+TrainingFailedError = _core.TrainingFailedError
 
 
 class WorkerGroupError(TrainingFailedError):
@@ -199,9 +198,7 @@ class DataParallelTrainer:
         try:
             with _notebook.shown(self._live):
                 return Result(trainer.fit(takes_signals=_runs.prepare_for_fit()))
-        except _core.Interrupted:
-            raise
-        except _core.CadreError as error:
+        except TrainingFailedError as error:
             if self._callbacks.failures:
                 errors = {rank: _core.CadreError(text) for rank, text in self._callbacks.failures.items()}
                 raise WorkerGroupError(str(error), errors) from None

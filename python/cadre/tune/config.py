@@ -63,9 +63,13 @@ class FailureConfig:
 
     max_failures: int = 0  # further tries, from the latest checkpoint; -1: any number
     fail_fast: Union[bool, str] = False  # True: the first trial that fails for good ends the experiment; "raise": and fit()
+    max_restore_failures: int = 0  # in a row that are not counted: after a checkpoint, and before the first report
+    max_preemption_failures: int = -1  # further tries of a trial whose worker was lost with its node; counted apart
 
     def _stored(self):
-        return {"max_failures": self.max_failures, "fail_fast": bool(self.fail_fast)}
+        return {"max_failures": self.max_failures, "fail_fast": bool(self.fail_fast),
+                "max_restore_failures": self.max_restore_failures,
+                "max_preemption_failures": self.max_preemption_failures}
 
 
 @dataclass
