@@ -30,10 +30,10 @@ unpack() {
     apt-get indextargets --format '$(REPO_URI) $(CODENAME)' 'Created-By: Packages' "Origin: $origin" 'Component: main' |
       sed 's/^/deb-src /; s/$/ main/' >>"$sources/list"
   done
-  apt-get "${apt[@]}" update
-  (cd "$sources" && apt-get "${apt[@]}" source curl)
+  apt-get "${apt[@]}" update && (cd "$sources" && apt-get "${apt[@]}" source curl)
 }
 
+# Its steps are joined, because a function that is followed by || does not end at a command that fails.
 build() {
   local source
   source="$(echo "$sources"/curl-*/)"
@@ -43,9 +43,9 @@ build() {
     -DPICKY_COMPILER=OFF -DHTTP_ONLY=ON -DCURL_DISABLE_NTLM=ON -DCURL_DISABLE_COOKIES=ON -DCURL_DISABLE_ALTSVC=ON \
     -DCURL_DISABLE_HSTS=ON -DCURL_DISABLE_DOH=ON -DCURL_DISABLE_GETOPTIONS=ON -DCURL_USE_OPENSSL=ON -DCURL_ZLIB=OFF \
     -DCURL_USE_LIBSSH2=OFF -DCURL_USE_LIBPSL=OFF -DUSE_LIBIDN2=OFF -DUSE_NGHTTP2=OFF -DCURL_BROTLI=OFF -DCURL_ZSTD=OFF \
-    -DCURL_CA_BUNDLE=none -DCURL_CA_PATH=none -DCURL_CA_FALLBACK=ON
-  cmake --build "$sources/build" --target install
-  install -D -m 644 "$source/COPYING" "$folder/share/licenses/curl.txt"
+    -DCURL_CA_BUNDLE=none -DCURL_CA_PATH=none -DCURL_CA_FALLBACK=ON &&
+    cmake --build "$sources/build" --target install &&
+    install -D -m 644 "$source/COPYING" "$folder/share/licenses/curl.txt"
 }
 
 [[ ! -f "$stamp" ]] || exit 0
