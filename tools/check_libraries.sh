@@ -7,6 +7,7 @@
 #
 #   CMAKE_PREFIX_PATH, <Name>_ROOT, CXX, PYTHON   where things are; CMake reads the first three too
 set -euo pipefail
+export LC_ALL=C  # programs say in English what they are
 
 # name in Debian | what it is | oldest version that is tried | where: a program, header, CMake package or file |
 # macros or file that have the version | variable

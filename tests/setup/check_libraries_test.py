@@ -44,6 +44,14 @@ class CheckLibrariesTest(unittest.TestCase):
         compiler.write_text(compiler.read_text().replace("9.4.0", "12.2.0"))
         self.assertEqual(self.check("clang-19", CXX=str(compiler)), [])
 
+    def test_gcc_is_known_where_it_speaks_another_language(self):
+        compiler = self.write("g++", """#!/bin/sh
+[ "$1" = --version ] || { echo 12.2.0; exit; }
+[ "$LC_ALL" = C ] && echo 'g++ 12; This is free software: Free Software' || echo 'g++ 12; Dies ist freie Software'
+""")
+        compiler.chmod(0o755)
+        self.assertEqual(self.check("clang-19", CXX=str(compiler), LANG="de_DE.UTF-8", LC_ALL="de_DE.UTF-8"), [])
+
     def test_prefixes_that_are_named_come_before_the_usual_ones(self):
         self.write("include/sqlite3.h", '#define SQLITE_VERSION        "3.30.1"\n')
         self.write("lib/cmake/fmt/fmt-config-version.cmake", 'set(PACKAGE_VERSION "8.1.1")\n')
