@@ -16,10 +16,10 @@ class UninstallTest(InstallationTest):
     def install(cls, directory):
         return directory / "prefix"
 
-    def manifest(self, *options):
+    def manifest(self, *options, prefix=None, **environment):
         """Runs the script as the Makefile does."""
         return subprocess.run([CMAKE, *options, "-P", str(SCRIPT)], capture_output=True, text=True, check=False,
-                              env=os.environ | {"PREFIX": str(self.prefix)})
+                              env=os.environ | {"PREFIX": str(prefix or self.prefix)} | environment)
 
     def install_component(self, component):
         """Installs a component and records its files in a folder of its own: other tests install at the same time."""
@@ -55,6 +55,42 @@ class UninstallTest(InstallationTest):
         self.assertNotEqual(again.returncode, 0)
         self.assertIn("Nothing to remove", again.stderr)
         self.assertIn("make uninstall PREFIX=", " ".join(again.stderr.split()))
+
+    def made_up_installation(self, root):
+        """Makes files below root/usr and a list of them, as `cmake --install` does: without the root."""
+        names = ["usr/bin/cadre", "usr/include/cadre/tune.h"]
+        for name in names:
+            (root / name).parent.mkdir(parents=True)
+            (root / name).write_text("cadre\n", encoding="utf-8")
+        note = self.directory / f"{root.name}.txt"
+        note.write_text("".join(f"/{name}\n" for name in names), encoding="utf-8")
+        return note
+
+    def test_a_package_is_staged_below_destdir(self):
+        root = self.directory / "staged"
+        note = self.made_up_installation(root)
+        done = self.manifest(f"-DMANIFEST={note}", prefix="/usr", DESTDIR=str(root))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        listed = (root / "usr/share/cadre/install_manifest.txt").read_text(encoding="utf-8")
+        self.assertEqual(listed, "bin/cadre\ninclude/cadre/tune.h\n")
+        done = self.manifest(prefix="/usr", DESTDIR=str(root))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([path for path in root.rglob("*") if not path.is_dir()], [])
+
+    def test_what_cannot_be_removed_is_said_and_stays_on_the_list(self):
+        root = self.directory / "kept"
+        note = self.made_up_installation(root)
+        self.assertEqual(self.manifest(f"-DMANIFEST={note}", prefix="/usr", DESTDIR=str(root)).returncode, 0)
+        program = root / "usr/bin/cadre"
+        program.unlink()
+        (program / "mine").mkdir(parents=True)  # a folder that is not empty: nobody can remove it as a file
+        done = self.manifest(prefix="/usr", DESTDIR=str(root))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("1 of the 2 files could not be removed, such as", " ".join(done.stderr.split()))
+        (program / "mine").rmdir()
+        program.rmdir()
+        self.assertEqual(self.manifest(prefix="/usr", DESTDIR=str(root)).returncode, 0)
+        self.assertEqual([path for path in root.rglob("*") if not path.is_dir()], [])
 
 
 if __name__ == "__main__":
