@@ -30,8 +30,8 @@ if(MANIFEST)
 endif()
 
 if(NOT files)
-  message(FATAL_ERROR "Nothing to remove: ${list_file} is not there, so `make install` put nothing into ${root}. Name the \
-folder that it was given: make uninstall PREFIX=<folder>")
+  message(FATAL_ERROR "Nothing to remove: ${list_file} is not there, so `make install` put nothing into ${root}. Name \
+the folder that it was given: make uninstall PREFIX=<folder>")
 endif()
 list(LENGTH files number)
 set(left)
@@ -44,8 +44,8 @@ endforeach()
 if(left)  # the list stays, for another time
   list(LENGTH left left_number)
   list(GET left 0 first)
-  message(FATAL_ERROR "${left_number} of the ${number} files could not be removed, such as ${first}. Run this as the user who \
-installed them.")
+  message(FATAL_ERROR "${left_number} of the ${number} files could not be removed, such as ${first}. Run this as the \
+user who installed them.")
 endif()
 file(REMOVE "${list_file}")
 
