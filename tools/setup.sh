@@ -53,8 +53,7 @@ fail() {
 run_logged() {
   local log="$logs/$1.log" what="$2"
   shift 2
-  mkdir -p "$logs"
-  if ! "$@" >>"$log" 2>&1 </dev/null; then
+  if ! "$@" >>"$log" 2>&1 </dev/null 9>&-; then
     tail -n 15 "$log" >&2
     fail "could not $what; the whole output is in $log"
   fi
@@ -96,6 +95,7 @@ pip_install() {
   shift 2
   [[ -f "$stamp" && "$(cat "$stamp")" == "$wanted" ]] && return
   say "installing $(tr '\n' ' ' <<<"$wanted")into .venv"
+  rm -f "$stamp"  # an installation that is interrupted has changed what was there
   run_logged pip "install $wanted" "$python" -m pip --disable-pip-version-check --no-input install "$@"
   printf '%s' "$wanted" >"$stamp"
 }
@@ -111,11 +111,7 @@ system_python() {
 }
 
 install_python_packages() {
-  if [[ ! -x "$python" ]]; then
-    say "making the virtual environment .venv"
-    run_logged pip "make .venv" "$(system_python)" -m venv .venv
-  fi
-  mkdir -p "$logs"
+  tools/make_venv.sh "$(system_python)" .venv || fail "could not make the virtual environment .venv"
   TORCH_LOG="$logs/torch.log" tools/install_torch.sh .venv "$torch_version"
   pip_install arrow "$arrow_requirement" "$arrow_requirement"
   pip_install data "$numpy_requirement" "$numpy_requirement"
@@ -131,9 +127,12 @@ install_azurite() {
   [[ -n "$with_tests" ]] || return 0
   local installed
   installed=$(sed -n 's/^  "version": "\(.*\)",/\1/p' .venv/azurite/node_modules/azurite/package.json 2>/dev/null || true)
-  [[ "$installed" != "$azurite_version" ]] || return 0
+  # npm's own record is the last that it writes.
+  local record=.venv/azurite/node_modules/.package-lock.json
+  [[ "$installed" != "$azurite_version" || ! -f "$record" ]] || return 0
   say "installing azurite $azurite_version into .venv/azurite"
   mkdir -p .venv/azurite
+  rm -f "$record"
   PATH="$PWD/.venv/bin:$PATH" run_logged azurite "install azurite $azurite_version" \
     .venv/bin/npm install --no-audit --no-fund --prefix .venv/azurite "azurite@$azurite_version"
 }
@@ -158,9 +157,13 @@ fetch_data() {
 
 # Build folders are configured again where something has been installed since: CMakeLists.txt looks at this file.
 remember_installation() {
-  mkdir -p "$logs"
   [[ -e "$logs/installed" && -z "$(find "$logs" -name '*.log' -newer "$logs/installed")" ]] || touch "$logs/installed"
 }
+
+# Takes turns with others: two would install into .venv at once. A service that a package starts does not keep the lock.
+mkdir -p "$logs"
+exec 9>"$logs/lock"
+flock -n 9 || { say "waiting for the set-up of this checkout that is running already"; flock 9; }
 
 install_packages
 install_python_packages

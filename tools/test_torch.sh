@@ -9,6 +9,7 @@
 #
 #   CADRE_CACHE   default: ${XDG_CACHE_HOME:-~/.cache}/cadre; a CUDA build takes 5 GB there
 #   JOBS          compilers at a time
+#   CXX           the compiler of a new build folder (default: clang++-19)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [[ $# -eq 2 ]] || { sed -n 's/^# \?//; 2,12p' "$0" >&2; exit 2; }
@@ -36,7 +37,7 @@ use_ordinary_pip() {
 }
 
 make_venv() {
-  [[ -x "$venv/bin/python" ]] || .venv/bin/python -m venv "$venv"
+  tools/make_venv.sh .venv/bin/python "$venv"
   TORCH_BUILD="${kind/any/}" TORCH_INDEX_URL="" tools/install_torch.sh "$venv" "$version" ||
     fail "there is no torch $version for $kind to test with: nothing was tested"
 }
@@ -53,7 +54,8 @@ torch=$(echo "$venv"/lib/python3*/site-packages/torch)
 
 # Not optimised: it is compiled in half of the time, and another torch is what is looked at. Without torch all is as in
 # build/release, so that it comes out of ccache where that has been built.
-cmake --preset release -B "$build" -DCADRE_TORCH_OPTIONS=-O0 -DCADRE_TORCH_ROOT="$torch" -DCADRE_ARROW=OFF
+cmake --preset release -B "$build" ${CXX:+"-DCMAKE_CXX_COMPILER=$CXX"} \
+  -DCADRE_TORCH_OPTIONS=-O0 -DCADRE_TORCH_ROOT="$torch" -DCADRE_ARROW=OFF
 if [[ "$kind" == cuda ]]; then
   grep -q 'built_nccl [0-9]' "$build/cadreTorchBuild.cmake" || fail "configured without NCCL; CMake says above why"
 fi

@@ -1,4 +1,4 @@
-"""tools/make_curl.sh is done when libcurl is built and not before. apt-get and cmake are made up: no source, no compiler."""
+"""tools/make_curl.sh is done when libcurl is built, and not before. apt-get and cmake are made up."""
 
 import os
 import pathlib
