@@ -29,7 +29,7 @@ export CXX
 compiler := "-DCMAKE_CXX_COMPILER=$(CXX)"
 endif
 # What the goals need beside what a build needs, so that `make demo` installs only that.
-setup_groups := $(if $(filter asan tsan coverage,$(PRESET)),sanitizers) $(if $(filter build test test-all unit test-gpu fuzz,$(MAKECMDGOALS)),tests) \
+setup_groups := $(if $(filter asan tsan coverage,$(PRESET)),sanitizers) $(if $(filter build test test-all unit test-gpu fuzz bench-peers,$(MAKECMDGOALS)),tests) \
   $(filter docs,$(MAKECMDGOALS)) $(if $(filter package release wheel test-wheel,$(MAKECMDGOALS)),package)
 cxx_files = $(shell find include src python examples tests benchmarks -name '*.h' -o -name '*.cc')
 sources = $(shell find src -name '*.cc')
@@ -97,7 +97,7 @@ test test-all: build
 	@ctest --preset $(PRESET) -j $(TEST_JOBS) $(tests) || { python3 tools/show_failures.py $(build_dir); exit 1; }
 
 unit: | setup
-	@cmake --preset dev --log-level=WARNING
+	@cmake --preset dev --log-level=WARNING $(compiler)
 	@cmake --build build/dev -j $(JOBS) --target cadre_unit_tests
 	@build/dev/bin/cadre_unit_tests --gtest_brief=1 --gtest_filter='$(TESTS)'
 
@@ -118,7 +118,7 @@ soak: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target cadre_soak survivor_tool $(if $(filter sanitizers,$(setup_groups)),,cadre_faults_tests)
 	@$(build_dir)/bin/cadre_soak --kills $(KILLS) $(SOAK_FLAGS)
 	@$(build_dir)/bin/cadre_soak --only nodes --kills $(NODE_FAULTS) $(SOAK_FLAGS)
-	@CADRE_FAULTS=$(CLUSTER_FAULTS) CADRE_BIN=$(CURDIR)/$(build_dir)/bin CADRE_SOURCE=$(CURDIR) PYTHONDONTWRITEBYTECODE=1 \
+	@CADRE_FAULTS=$(CLUSTER_FAULTS) CADRE_BIN="$(CURDIR)/$(build_dir)/bin" CADRE_SOURCE="$(CURDIR)" PYTHONDONTWRITEBYTECODE=1 \
 	  .venv/bin/python tests/cluster/faults_test.py || [ $$? -eq 77 ]
 	$(if $(filter sanitizers,$(setup_groups)),,@CADRE_FAULTS_STRIDE=1 CADRE_POWER_RUNS=100 $(build_dir)/bin/cadre_faults_tests --gtest_brief=1)
 
@@ -159,7 +159,7 @@ bench-peers: $(build_dir)/build.ninja
 	@.venv/bin/python benchmarks/peers/step_time.py $(build_dir)/bin
 	@.venv/bin/python benchmarks/peers/batch_inference.py $(build_dir)/bin
 	@.venv/bin/python benchmarks/peers/read_images.py $(build_dir)/bin
-	@PYTHONPATH=$(CURDIR)/$(build_dir)/python .venv/bin/python benchmarks/python/guide.py
+	@PYTHONPATH="$(CURDIR)/$(build_dir)/python" .venv/bin/python benchmarks/python/guide.py
 
 bench-python: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target cadre_core cadre_data_python
@@ -188,7 +188,7 @@ sanitize:
 # One file for each program, however many processes of it there are.
 coverage:
 	@rm -rf build/coverage/profiles build/coverage/report
-	@LLVM_PROFILE_FILE=$(CURDIR)/build/coverage/profiles/%m%c.profraw $(MAKE) PRESET=coverage test-all
+	@LLVM_PROFILE_FILE="$(CURDIR)/build/coverage/profiles/%m%c.profraw" $(MAKE) PRESET=coverage test-all
 	@.venv/bin/python tools/coverage.py build/coverage
 
 format:

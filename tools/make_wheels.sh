@@ -37,7 +37,7 @@ if [[ -z "${CURL_ROOT:-}" ]]; then
 fi
 # lld leaves out what nothing uses, and keeps one of functions that are the same.
 linker=()
-if [[ "$CXX" == clang++* ]] && echo 'int main() {}' | "$CXX" -fuse-ld=lld -x c++ -o /dev/null - 2>/dev/null; then
+if [[ "${CXX##*/}" == clang++* ]] && echo 'int main() {}' | "$CXX" -fuse-ld=lld -x c++ -o /dev/null - 2>/dev/null; then
   for kind in SHARED MODULE EXE; do
     linker+=("--config-settings=cmake.define.CMAKE_${kind}_LINKER_FLAGS=-fuse-ld=lld -Wl,--icf=safe -Wl,--gc-sections")
   done
