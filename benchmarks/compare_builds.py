@@ -5,13 +5,12 @@
 
 A machine is not equally fast all the time, so each run after is compared with the one beside it: "after/before" is the
 median of these ratios, with the quartiles. A figure is worse where the quartiles are both on the wrong side of 1 by more
-than --allowed. Exits with 1 if one is.
+than --allowed. Exits with 1 if one is, or if a workload has failed.
 """
 
 import argparse
 import json
 import pathlib
-import re
 import statistics
 import subprocess
 import sys
@@ -33,25 +32,31 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def figures(bin_folder, arguments, storage):
-    """Returns the figures of a run by name; None if this build does not know the workload."""
+WRONG_USAGE = 2  # a build ends with it that does not know the workload
+
+
+def figures(bin_folder, arguments, storage, failed):
+    """Returns the figures of a run by name; None if there are none. Appends a run that has failed to `failed`."""
     command = [bin_folder / "cadre_bench", *arguments.split(), "--storage-path", storage]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
         print(f"{' '.join(map(str, command))}: {done.stderr.strip()[-300:]}", file=sys.stderr)
+        if done.returncode != WRONG_USAGE:
+            failed.append(f"{' '.join(map(str, command))} ended with {done.returncode}")
         return None
     lines = [json.loads(line) for line in done.stdout.splitlines()]
+    failed += [f"{' '.join(map(str, command))}: {fault}" for fault in run_all.faults(lines)]
     return {figure["figure"]: figure for line in lines for figure in line["figures"]}
 
 
-def pairs(arguments, workload, folder):
+def pairs(arguments, workload, folder, failed):
     """Returns, by the name of a figure, its values before and after in each pair of runs."""
     found = {}
     for number in range(arguments.runs):
         order = [("before", arguments.before), ("after", arguments.after)]
         both = {}
         for name, build in order if number % 2 == 0 else reversed(order):
-            both[name] = figures(build, workload, folder / f"{number}_{name}")
+            both[name] = figures(build, workload, folder / f"{number}_{name}", failed)
             if both[name] is None:
                 return {}
         for figure in both["before"].keys() & both["after"].keys():
@@ -74,17 +79,18 @@ def row(name, measured, allowed):
 
 def main():
     arguments = parse_arguments()
+    workloads = run_all.chosen(arguments.only)
     folder = arguments.results / time.strftime("compared_%Y-%m-%d_%H-%M-%S")
     folder.mkdir(parents=True)
     rows = [["figure", "before", "after", "after/before", "quartiles", ""]]
     any_worse = False
+    failed = []
     with (folder / "pairs.jsonl").open("w", encoding="utf-8") as file:
-        for number, (workload, with_torch, _) in enumerate(run_all.WORKLOADS):
-            if not re.search(arguments.only, workload):
-                continue
+        for number, (workload, with_torch, _) in enumerate(workloads):
             for suffix in ["", " --torch"] if with_torch and arguments.torch else [""]:
                 print(workload + suffix, file=sys.stderr, flush=True)
-                for name, measured in sorted(pairs(arguments, workload + suffix, folder / f"{number:02}{suffix.strip(' -')}").items()):
+                storage = folder / f"{number:02}{suffix.strip(' -')}"
+                for name, measured in sorted(pairs(arguments, workload + suffix, storage, failed).items()):
                     shown, is_worse = row(name + (", with torch" if suffix else ""), measured, arguments.allowed)
                     rows.append(shown)
                     any_worse |= is_worse
@@ -93,7 +99,9 @@ def main():
     widths = [max(map(len, column)) for column in zip(*rows)]
     for shown in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(shown, widths)).rstrip())
-    sys.exit(1 if any_worse else 0)
+    for fault in failed:
+        print(f"compare_builds: failed: {fault}", file=sys.stderr)
+    sys.exit(1 if any_worse or failed else 0)
 
 
 if __name__ == "__main__":

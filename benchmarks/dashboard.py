@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import json
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -30,6 +31,8 @@ def dashboard(bin_folder, storage, pages):
     CPU time of the dashboard, and the bytes that the pages have received."""
     server = subprocess.Popen([bin_folder / "cadre", "dashboard", storage], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     url = server.stdout.readline().strip()
+    if not url:
+        sys.exit(f"dashboard: {bin_folder / 'cadre'} dashboard has ended with {server.wait()}")
     clients = []
 
     def open_pages():
@@ -91,6 +94,8 @@ def main():
     parser.add_argument("--quiet-s", type=float, default=0, help="before each run, wait at most so long for a machine that does nothing else")
     parser.add_argument("--pages", type=int, default=3)
     arguments = parser.parse_args()
+    if not shutil.which("curl"):
+        sys.exit("dashboard: a page is the program curl, which is not there: apt-get install curl")
     folder = arguments.results / time.strftime("dashboard_%Y-%m-%d_%H-%M-%S")
     folder.mkdir(parents=True)
     ratios = []
@@ -105,6 +110,9 @@ def main():
                 with dashboard(arguments.bin_folder, storage, arguments.pages) as read_cost:
                     speeds[is_shown] = reports_per_s(arguments.bin_folder, storage, arguments.reports)
                     cost = read_cost()
+                if len(cost[1]) != arguments.pages or not all(cost[1]):
+                    sys.exit(f"dashboard: {arguments.pages} pages were to look at {storage}; "
+                             f"they received {cost[1]} bytes")
             else:
                 speeds[is_shown] = reports_per_s(arguments.bin_folder, storage, arguments.reports)
         ratios.append(speeds[True] / speeds[False])

@@ -4,7 +4,8 @@
     run_all.py <folder of cadre_bench> [--results FOLDER] [--runs N] [--only REGEX]
 
 The experiments and all lines (lines.jsonl) stay in the results folder. Workloads with --torch run if there is a
-cadre_bench_torch. Figures are medians over the runs. Exits with 1 if a figure does not meet its budget.
+cadre_bench_torch. Figures are medians over the runs. Exits with 1 if a figure does not meet its budget, or if trials
+have failed: what they did not do took no time.
 """
 
 import argparse
@@ -67,11 +68,29 @@ def rows(lines):
         ratios = [figure["ratio"] for figure in figures if "ratio" in figure]
         budget, met = "", ""
         if "budget" in first:
-            met = "yes" if (value <= first["budget"]) == (first["limit"] == "at most") or value == first["budget"] \
-                else "NO"
+            is_met = value <= first["budget"] if first["limit"] == "at most" else value >= first["budget"]
+            met = "yes" if is_met else "NO"
             budget = f"{first['limit']} {number(first['budget'])}"
         yield (name + (", with torch" if torch else ""), f"{number(value)} {first['unit']}".strip(), budget, met,
                f"{number(statistics.median(ratios))}x" if ratios else "")
+
+
+def faults(lines):
+    """Yields what has gone wrong in the experiments, whatever the figures are."""
+    for line in lines:
+        for key, what in ("errors", "trials in error"), ("repeated_results", "results that were repeated"):
+            if line.get(key):
+                yield f"{line['workload']}{', with torch' if line['torch'] else ''}: {line[key]} {what}"
+
+
+def chosen(only):
+    """Returns the workloads whose arguments a regular expression is found in; ends the program if there are none."""
+    found = [workload for workload in WORKLOADS if re.search(only, workload[0])]
+    if not found:
+        names = "; ".join(arguments for arguments, _, _ in WORKLOADS)
+        print(f"--only {only}: no workload has that; there are: {names}", file=sys.stderr)
+        sys.exit(2)
+    return found
 
 
 def table(lines):
@@ -93,13 +112,13 @@ def parse_arguments():
 
 def main():
     arguments = parse_arguments()
+    workloads = chosen(arguments.only)
     folder = arguments.results / time.strftime("bench_%Y-%m-%d_%H-%M-%S")
     folder.mkdir(parents=True)
     has_torch = (arguments.bin_folder / "cadre_bench_torch").exists()
-    chosen = [workload for workload in WORKLOADS if re.search(arguments.only, workload[0])]
     lines = []
     with (folder / "lines.jsonl").open("w", encoding="utf-8") as file:
-        for workload, with_torch, several in chosen:
+        for workload, with_torch, several in workloads:
             for torch in ["", " --torch"] if with_torch and has_torch else [""]:
                 for attempt in range(arguments.runs if several else 1):
                     print(f"{workload}{torch}", file=sys.stderr, flush=True)
@@ -109,7 +128,10 @@ def main():
                     file.flush()
     print(table(lines))
     print(f"\nLines and experiments: {folder}")
-    sys.exit(1 if any(row[3] == "NO" for row in rows(lines)) else 0)
+    wrong = list(faults(lines))
+    for fault in wrong:
+        print(f"run_all: {fault}", file=sys.stderr)
+    sys.exit(1 if wrong or any(row[3] == "NO" for row in rows(lines)) else 0)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import pathlib
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -253,6 +254,31 @@ class SmokeTest(unittest.TestCase):
         self.assertIn("exists already", again.stderr)
 
 
+class DashboardTest(unittest.TestCase):
+    """The comparison with and without a dashboard, with programs that are made up."""
+
+    def measure(self, path, dashboard):
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = pathlib.Path(temporary)
+            for name, script in ("cadre", dashboard), ("cadre_bench", "echo '{\"reports_per_s\": 1}'"):
+                (folder / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+                (folder / name).chmod(0o755)
+            program = pathlib.Path(__file__).with_name("dashboard.py")
+            done = subprocess.run([sys.executable, program, folder, "--pairs", "1", "--results", folder / "results"],
+                                  capture_output=True, text=True, timeout=60, env={"PATH": path})
+            self.assertEqual(done.returncode, 1, done.stdout)
+            return done.stderr
+
+    def test_without_curl_there_are_no_pages(self):
+        self.assertIn("apt-get install curl", self.measure("/nowhere", "exit"))
+
+    @unittest.skipUnless(shutil.which("curl"), "there is no curl")
+    def test_pages_that_receive_nothing_are_not_measured(self):
+        serves_nothing = "echo http://127.0.0.1:1/; exec sleep 60"
+        self.assertIn("they received [] bytes", self.measure(os.environ["PATH"], serves_nothing))
+        self.assertIn("dashboard has ended with 3", self.measure(os.environ["PATH"], "exit 3"))
+
+
 class TableTest(unittest.TestCase):
     def test_medians_over_runs_are_judged(self):
         def line(value, torch=False):
@@ -266,6 +292,45 @@ class TableTest(unittest.TestCase):
         figure = {"figure": "share", "value": 0.95, "unit": "", "budget": 0.9, "limit": "at least", "met": True}
         self.assertEqual(list(run_all.rows([{"torch": False, "figures": [figure]}])),
                          [("share", "0.95", "at least 0.9", "yes", "")])
+
+    def test_trials_in_error_and_repeated_results_are_faults_whatever_the_figures_are(self):
+        good = {"workload": "reports", "torch": False, "figures": [], "errors": 0}
+        self.assertEqual(list(run_all.faults([good, good | {"repeated_results": 0}])), [])
+        self.assertEqual(list(run_all.faults([good | {"errors": 3}, good | {"repeated_results": 1, "torch": True}])),
+                         ["reports: 3 trials in error", "reports, with torch: 1 results that were repeated"])
+
+    def made_up_build(self, script):
+        """Makes a folder with a cadre_bench that is a script of the shell."""
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        folder = pathlib.Path(temporary.name)
+        (folder / "cadre_bench").write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        (folder / "cadre_bench").chmod(0o755)
+        return folder
+
+    def ended(self, program, *builds, only="^train-start"):
+        with tempfile.TemporaryDirectory() as results:
+            done = subprocess.run([sys.executable, program.__file__, *builds, "--runs", "1", "--only", only, "--results",
+                                   results], capture_output=True, text=True, timeout=120)
+        return done.returncode, done.stderr
+
+    def test_budgets_are_not_met_where_trials_failed_or_no_workload_was_chosen(self):
+        line = {"workload": "train-start", "torch": False, "figures": [{"figure": "a trial", "value": 1, "unit": "ms"}]}
+        for errors in 0, 2:
+            code, said = self.ended(run_all, self.made_up_build(f"echo '{json.dumps(line | {'errors': errors})}'"))
+            self.assertEqual((code, "trials in error" in said), (bool(errors), bool(errors)), said)
+        for program in run_all, compare_builds:
+            build = self.made_up_build("exit 1")
+            code, said = self.ended(program, *[build] * (1 if program is run_all else 2), only="no-such-workload")
+            self.assertEqual(code, 2)
+            self.assertIn("there are: empty-trial", said)
+
+    def test_a_build_that_fails_is_worse_and_one_without_the_workload_is_not(self):
+        line = {"workload": "train-start", "torch": False, "figures": [{"figure": "a trial", "value": 1, "unit": "ms"}]}
+        works = self.made_up_build(f"echo '{json.dumps(line)}'")
+        for script, expected in ("exit 1", 1), ("kill -9 $$", 1), ("exit 2", 0):
+            code, said = self.ended(compare_builds, works, self.made_up_build(script))
+            self.assertEqual((code, "compare_builds: failed" in said), (expected, bool(expected)), said)
 
     def test_builds_are_compared_by_pairs_of_runs(self):
         def pairs(limit, *ratios):  # the machine gets slower, both builds with it
