@@ -42,13 +42,18 @@ def main():
 
         run([arguments.bin_folder / "cadre_batch_inference", *flags, "--way", "write"], cpus)
         for _ in range(arguments.runs):
-            by_hand = max(rate(way)["rows_per_s"] for way in ["loop", "loops"])
-            dataset = rate("map_batches")["rows_per_s"]
+            lines = [rate(way) for way in ["loop", "loops", "map_batches"]]
+            by_hand = max(line["rows_per_s"] for line in lines[:2])
+            dataset = lines[2]["rows_per_s"]
             ratios["loop"].append(dataset / by_hand)
             if not arguments.without_ray:
                 ray = rate("ray", (sys.executable, RAY))
+                lines.append(ray)
                 ratios["ray"].append(dataset / ray["rows_per_s"])
                 ratios["ray from its first batch on"].append(dataset / ray["rows_per_s_from_first_batch"])
+            right = [line["right"] for line in lines]
+            if max(right) - min(right) > arguments.images // 1000:
+                sys.exit(f"batch_inference: not all have predicted the same images: {lines}")
     print_figure("rows per second, map_batches / the faster loop by hand", ratios["loop"])
     if not arguments.without_ray:
         print_figure("rows per second, map_batches / Ray Data", ratios["ray"])

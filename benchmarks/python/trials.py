@@ -8,7 +8,6 @@ import json
 import os
 import pathlib
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -63,8 +62,12 @@ def main():
     parser.add_argument("--reports", type=int, default=10_000)
     parser.add_argument("--only-start", action="store_true")
     args = parser.parse_args()
-    folder = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
+    # In memory, where nothing may be left after an error either.
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+        measure(args, pathlib.Path(folder))
 
+
+def measure(args, folder):
     import_time = float(subprocess.run(
         [sys.executable, "-c", "import time; t = time.perf_counter(); import torch; print(time.perf_counter() - t)"],
         capture_output=True, text=True, check=True).stdout)
@@ -78,7 +81,7 @@ def main():
     print(f"start to the end of an empty trial, init() first {early:6.2f} s   (limit {import_time + 0.3:.2f})")
     print(f"the same, torch imported first     {late:8.2f} s   (limit {2 * import_time + 0.5:.2f})", flush=True)
     if args.only_start:
-        return shutil.rmtree(folder)
+        return
 
     import torch  # noqa: F401  as a training program has it
 
@@ -135,7 +138,6 @@ def main():
     print(f"reports a second, 16 trials        {many:8.0f}      (limit 25,000)")
     print(f"a callback for each result         {1e6 * (1 / seen - 1 / one):8.1f} us   (limit 30)")
     cadre.shutdown()
-    shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

@@ -52,15 +52,16 @@ def results(args):
         lines = [json.loads(line) for line in args.keep.read_text().splitlines()]
     lines = [line for line in lines if line["trials"] == args.trials and line.get("function") == args.function
              and (args.function or len(line["errors"]) == args.iterations)]
-    known = {(line["kind"], line["seed"]) for line in lines}
+    known = {(line["kind"], line["seed"]): line["errors"] for line in lines}
     args.keep.parent.mkdir(parents=True, exist_ok=True)
     missing = [(kind, seed) for seed in range(args.seeds) for kind in KINDS if (kind, seed) not in known]
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool, args.keep.open("a") as file:
         for line in pool.map(lambda one: run(args, *one), missing):
-            lines.append(line)
+            known[line["kind"], line["seed"]] = line["errors"]
             file.write(json.dumps(line) + "\n")
             file.flush()
-    return {kind: [line["errors"] for line in lines if line["kind"] == kind and line["seed"] < args.seeds] for kind in KINDS}
+    # In the order of the seeds, whichever was computed first: kinds are compared seed by seed.
+    return {kind: [known[kind, seed] for seed in range(args.seeds)] for kind in KINDS}
 
 
 def quartiles(values):
