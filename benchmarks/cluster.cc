@@ -39,6 +39,14 @@ void report_so_often(const Config& config) {
     tune::report({{"loss", 1 / static_cast<double>(i)}, {"accuracy", 1e-5 * static_cast<double>(i)}, {"epoch", i}});
 }
 
+// Runs an experiment. Throws Error if a trial has failed: what it did not do took no time.
+Run run_without_errors(const Setup& setup) {
+  Run run = run_experiment(setup);
+  if (Config(count(run.directory)).get<double>("errors") > 0)
+    throw Error("trials have failed; cadre show " + run.directory.string() + " says why");
+  return run;
+}
+
 // Measures trials with so many reports each, in turns here and on nodes. Prints a line; its figure is the ratio of what
 // nodes take to what this machine takes.
 void compare(const Settings& settings, std::int64_t trials, std::int64_t reports, std::int64_t slots,
@@ -52,12 +60,13 @@ void compare(const Settings& settings, std::int64_t trials, std::int64_t reports
     double controller_cpu_s = 0;
     const auto measured = [&](std::int64_t on) {
       const std::string name = fmt::format("{}_trials_{}_{}", trials, on > 0 ? "on_nodes" : "here", round);
-      const Run run = run_experiment({.trainable = fn<report_so_often>,
-                                      .options = {.param_space = {{"reports", reports}},
-                                                  .tune_config = {.num_samples = trials},
-                                                  .run_config = {.name = name, .storage_path = settings.storage_path}},
-                                      .slots = slots,
-                                      .nodes = on});
+      const Run run =
+          run_without_errors({.trainable = fn<report_so_often>,
+                              .options = {.param_space = {{"reports", reports}},
+                                          .tune_config = {.num_samples = trials},
+                                          .run_config = {.name = name, .storage_path = settings.storage_path}},
+                              .slots = slots,
+                              .nodes = on});
       cpu_s += run.usage.cpu_s;
       controller_cpu_s = run.controller_cpu_s;
       return run.wall_s;
@@ -120,12 +129,12 @@ Together report_from(const Settings& settings, const std::string& name, std::int
   const std::filesystem::path begun = settings.storage_path / (name + "_" + kBegunFile);
   const std::int64_t each = std::max<std::int64_t>(1, settings.workers * settings.reports_each / trials);
   const Run run =
-      run_experiment({.trainable = fn<report_together>,
-                      .options = {.param_space = {{"reports", each}, {"trials", trials}, {"begun", begun.string()}},
-                                  .tune_config = {.num_samples = trials},
-                                  .run_config = {.name = name, .storage_path = settings.storage_path}},
-                      .slots = trials,
-                      .nodes = nodes});
+      run_without_errors({.trainable = fn<report_together>,
+                          .options = {.param_space = {{"reports", each}, {"trials", trials}, {"begun", begun.string()}},
+                                      .tune_config = {.num_samples = trials},
+                                      .run_config = {.name = name, .storage_path = settings.storage_path}},
+                          .slots = trials,
+                          .nodes = nodes});
   std::vector<double> all;
   double first = now_seconds();
   double last = 0;
