@@ -33,6 +33,13 @@ class SubdirectoryTest(InstallationTest):
         self.assertEqual(folders, {"src"})  # no tests, no examples
         self.assertFalse([command for command in commands if "/src/cli/" in command["file"]])
 
+    def test_the_project_may_have_all_of_it(self):
+        cmake = (FOLDER / "subdirectory" / "CMakeLists.txt").read_text(encoding="utf-8")
+        project = self.project("whole", cmake, "consumer")
+        done = self.configure(project, f"-DCADRE_SOURCE={SOURCE}", "-DCADRE_TESTS=ON", "-DCADRE_EXAMPLES=ON",
+                              "-DCADRE_CLI=ON", "-DCADRE_INSTALL=ON", generator="Unix Makefiles")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
