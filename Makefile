@@ -71,6 +71,7 @@ help:
 	@echo
 	@echo 'PRESET=release|debug|asan|tsan   what to build and test (default: release)'
 	@echo 'PREFIX=<folder>                  where to install (default: /usr/local)'
+	@echo 'DESTDIR=<folder>                 root of the tree that PREFIX is in, to make a package (default: none)'
 	@echo 'JOBS=<n>                         compilers at a time (default: number of CPUs)'
 	@echo 'TEST_JOBS=<n>                    tests at a time (default: one more, because tests on clusters mostly wait)'
 	@echo 'TORCH_BUILD=cpu|cuda             which build of torch (default: cuda where there is an NVIDIA driver, else cpu)'

@@ -19,6 +19,9 @@ if [[ -n "$(git status --porcelain)" ]]; then
 fi
 rm -rf "$release"
 mkdir -p "$release"
+# The part of this version.
+awk -v begin="## $version" 'index($0, "## ") == 1 {inside = index($0, begin) == 1} inside' CHANGELOG.md >"$release/NOTES.md"
+[[ -s "$release/NOTES.md" ]] || { echo "release: CHANGELOG.md has no part \"## $version\"" >&2; exit 1; }
 rm -f build/wheels/*.whl  # of other commits
 tools/make_wheels.sh "$@"
 for tag in cp310-cp310 cp311-cp311 cp312-abi3; do
@@ -30,8 +33,5 @@ done
 cp build/wheels/cadre_tune-"$version"-*.whl "$release"
 cp "$build"/*_"$version"_*.deb "$release"
 git archive --prefix="cadre-$version/" -o "$release/cadre-$version.tar.gz" HEAD
-# The part of this version.
-awk -v begin="## $version" 'index($0, "## ") == 1 {inside = index($0, begin) == 1} inside' CHANGELOG.md >"$release/NOTES.md"
-[[ -s "$release/NOTES.md" ]] || { echo "release: CHANGELOG.md has no part \"## $version\"" >&2; exit 1; }
 (cd "$release" && sha256sum ./* >SHA256SUMS)
 ls -sh "$release"
