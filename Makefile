@@ -1,7 +1,7 @@
 # The commands of the project; `make help` lists them. The build itself is CMake's (CMakePresets.json).
 PRESET ?= release
 JOBS ?= $(shell nproc)
-TEST_JOBS ?= $(shell expr $(JOBS) + 1)
+TEST_JOBS ?= $(shell expr $(JOBS) + 2)
 TORCH_BUILD ?=
 TORCH_INDEX_URL ?=
 DEMO_FLAGS ?=
@@ -73,7 +73,7 @@ help:
 	@echo 'PREFIX=<folder>                  where to install (default: /usr/local)'
 	@echo 'DESTDIR=<folder>                 root of the tree that PREFIX is in, to make a package (default: none)'
 	@echo 'JOBS=<n>                         compilers at a time (default: number of CPUs)'
-	@echo 'TEST_JOBS=<n>                    tests at a time (default: one more, because tests on clusters mostly wait)'
+	@echo 'TEST_JOBS=<n>                    tests at a time (default: two more, because tests on clusters mostly wait)'
 	@echo 'TORCH_BUILD=cpu|cuda             which build of torch (default: cuda where there is an NVIDIA driver, else cpu)'
 	@echo 'TORCH_INDEX_URL=<url>            where pip gets torch from, for a build of another CUDA version for example'
 	@echo 'CXX=<compiler>                   the compiler of a new build folder (default: clang++-19)'
@@ -93,9 +93,18 @@ demo: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target pbt_mnist cadre
 	@$(build_dir)/bin/pbt_mnist --storage-path results --name "pbt_mnist_$$(date +%Y-%m-%d_%H-%M-%S)" --synch --compare $(DEMO_FLAGS)
 
-test: tests = --label-exclude '^long$$'
-test test-all: build
-	@ctest --preset $(PRESET) -j $(TEST_JOBS) $(tests) || { python3 tools/show_failures.py $(build_dir); exit 1; }
+ctest = ctest --preset $(PRESET) -j $(TEST_JOBS)
+show_failures = { python3 tools/show_failures.py $(build_dir); exit 1; }
+# With sanitizers and with g++ there are no fuzzers.
+build_fuzzers = ! grep -q '^build cadre_fuzzers:' $(build_dir)/build.ninja || \
+  cmake --build $(build_dir) -j $(JOBS) --target cadre_fuzzers
+
+test: build
+	@$(ctest) --label-exclude '^long$$' || $(show_failures)
+
+test-all: build
+	@$(build_fuzzers)
+	@$(ctest) || $(show_failures)
 
 unit: | setup
 	@cmake --preset dev --log-level=WARNING $(compiler)
@@ -178,7 +187,7 @@ bench-search: $(build_dir)/build.ninja
 
 # Each goes on from the corpus that it has collected in $(build_dir)/fuzz.
 fuzz: $(build_dir)/build.ninja
-	@cmake --build $(build_dir) -j $(JOBS) --target cadre_fuzzers
+	@$(build_fuzzers)
 	@printf '%s\n' $(FUZZERS) | xargs -P $(JOBS) -I '{}' \
 	  tests/fuzz/run.sh --grow $(build_dir)/bin/'{}'_fuzz $(SECONDS) $(build_dir)/fuzz
 

@@ -1,10 +1,9 @@
 """An external project with libtorch trains a model and continues it from its checkpoint, with the installed package."""
 
-import os
 import pathlib
 import unittest
 
-from installation import CMAKE, COMPILERS, TORCH_ROOT, WITH_WARNINGS, InstallationTest, readme_lines, run
+from installation import TORCH_ROOT, WITH_WARNINGS, InstallationTest, readme_lines, run
 
 LINES = readme_lines("cadre::torch")
 TORCH_CONFIG = f"{TORCH_ROOT}/share/cmake/Torch"
@@ -17,20 +16,6 @@ class ConsumerTorchTest(InstallationTest):
         self.assertEqual(len(LINES.splitlines()), 5)
         self.check_models(self.build(self.project("stranger", LINES, "consumer_torch"), f"-DCADRE_TORCH_ROOT={TORCH_ROOT}",
                                      *WITH_WARNINGS))
-
-    def test_precompiled_headers_are_shared_among_programs(self):
-        lines = LINES + "add_executable(other train.cc)\ntarget_link_libraries(other PRIVATE cadre::torch)\n"
-        project = self.project("precompiled", lines + "cadre_precompile(train other)\n", "consumer_torch")
-        for compiler in COMPILERS:
-            with self.subTest(compiler):
-                build = project / os.path.basename(compiler)
-                done = self.configure(project, f"-DCADRE_TORCH_ROOT={TORCH_ROOT}", *WITH_WARNINGS, "-DCMAKE_CXX_STANDARD=20",
-                                      build=build, compiler=compiler)
-                self.assertEqual(done.returncode, 0, done.stderr)
-                run(CMAKE, "--build", build, "-j", "2")
-                headers = [path.relative_to(build).parts[1] for path in build.rglob("*.[gp]ch")]
-                self.assertEqual(headers, ["train.dir"])
-                run(build / "other", build / "results")
 
     def test_the_torch_that_the_project_has_found_is_used(self):
         lines = LINES.replace("find_package(cadre", "find_package(Torch REQUIRED)\nfind_package(cadre")

@@ -8,6 +8,8 @@ import pytest
 import cadre
 from cadre import tune
 
+pytest.register_assert_rewrite("guide_programs")
+
 
 @pytest.fixture(scope="session", autouse=True)
 def server():
