@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/directory.h"
+#include "base/inner_path.h"
 #include "base/json.h"
 #include "base/name.h"
 #include "base/temporary_folder.h"
@@ -143,8 +144,9 @@ class Download {
     }
   }
 
+  // A bucket may have any names. Throws StorageError for one that leads out of the directory.
   void take(const std::string& name) {
-    const fs::path file = directory_ / name;
+    const fs::path file = directory_ / base::InnerPath(name, shown(uri_));
     base::make_directories(file.parent_path());
     reading(uri_, [&] { return storage_.download(name, file); });
   }

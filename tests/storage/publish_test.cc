@@ -251,6 +251,19 @@ TEST_P(Published, GoesOnInItsWorkingDirectoryWhereNothingWasPublished) {
   expect_whole(experiment.parsed_uri());
 }
 
+// A bucket may have any names, a directory only those that lead nowhere else.
+TEST_P(PublishedAnywhere, ANameThatLeadsOutOfTheDirectoryIsRefused) {
+  if (GetParam() != std::string_view("azure")) GTEST_SKIP() << "this server takes no such name";
+  const Experiment experiment(folder(), {.steps = 300, .interval = 20});
+  position_when_killed(experiment, 50);
+  experiment.lose_the_local_disk();
+  storage::open_storage(experiment.parsed_uri())->write("objects/../../victim", "x");
+  const Ended ended = experiment.run_to_the_end();
+  EXPECT_NE(ended.code, Ended::finished);
+  EXPECT_THAT(ended.message, testing::HasSubstr("\"objects/../../victim\""));
+  EXPECT_FALSE(fs::exists(experiment.local().parent_path() / "victim"));
+}
+
 // ---- A controller that was cut off and comes back
 
 // Returns the places of the files of all listed checkpoints, each with a slash at its end.
