@@ -25,7 +25,7 @@ from ray.data._internal.tensor_extensions.arrow import (ArrowTensorType, ArrowTe
 
 TOOL = pathlib.Path(os.environ["CADRE_BIN"]) / "data_pyarrow_tool"
 FIRST = int(os.environ.get("DATA_PYARROW_FIRST", 0))
-ROUNDS = int(os.environ.get("DATA_PYARROW_ROUNDS", 30))
+ROUNDS = int(os.environ.get("DATA_PYARROW_ROUNDS", 12))
 SEEDS = range(FIRST, FIRST + ROUNDS)
 
 

@@ -26,7 +26,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from ray.data._internal.datasource.tfrecords_datasource import _convert_example_to_dict
 
 TOOL = pathlib.Path(os.environ["CADRE_BIN"]) / "data_read_tool"
-ROUNDS = int(os.environ.get("DATA_READ_ROUNDS", "120"))
+ROUNDS = int(os.environ.get("DATA_READ_ROUNDS", "40"))
 FIRST = int(os.environ.get("DATA_READ_FIRST", "0"))
 MODES = ["1", "L", "LA", "P", "RGB", "RGBA"]  # of PNG files
 

@@ -22,7 +22,7 @@ import pyarrow.parquet
 
 TOOL = pathlib.Path(os.environ["CADRE_BIN"]) / "data_relational_tool"
 FIRST = int(os.environ.get("DATA_RELATIONAL_FIRST", 0))
-ROUNDS = int(os.environ.get("DATA_RELATIONAL_ROUNDS", 12))
+ROUNDS = int(os.environ.get("DATA_RELATIONAL_ROUNDS", 5))
 
 JOINS = {"inner": "inner", "left_outer": "left outer", "right_outer": "right outer", "full_outer": "full outer",
          "left_semi": "left semi", "right_semi": "right semi", "left_anti": "left anti", "right_anti": "right anti"}
