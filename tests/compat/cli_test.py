@@ -517,8 +517,8 @@ class CliTest(unittest.TestCase):
         self.assertRegex(cadre("show", experiment), r"progress +50 %, 0 of 2 trials have ended; about .*s left")
         self.assertIn("50 %", cadre("ls", storage))
         os.write(gate, b"....")
-        os.close(gate)
         self.assertEqual(process.wait(60), 0)
+        os.close(gate)  # what is left in a pipe that nobody has open is lost
         self.assertNotIn("progress ", cadre("show", experiment))
 
     # ---- Studies

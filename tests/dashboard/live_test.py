@@ -1,5 +1,6 @@
 """Pages of `cadre dashboard` that grow while experiments run."""
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -31,6 +32,7 @@ class Running:
     def __init__(self, storage, gates=3, iterations=12, *settings):
         storage.mkdir()
         self.storage = storage
+        self.pipes = contextlib.ExitStack()
         for gate in range(1, gates + 1):
             os.mkfifo(storage / f"gate{gate}")
         self.process = self.start(f"gates={gates}", f"iterations={iterations}", *settings)
@@ -40,9 +42,10 @@ class Running:
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.storage)
 
     def open_gate(self, gate, trials=4):
-        with open(self.storage / f"gate{gate}", "wb", buffering=0) as pipe:
-            for _ in range(trials):
-                pipe.write(b"x")
+        """Waits until a trial is at the gate, then lets so many pass as they arrive."""
+        # Open until the end: what is left in a pipe that nobody has open is lost.
+        pipe = self.pipes.enter_context(open(self.storage / f"gate{gate}", "wb", buffering=0))
+        pipe.write(b"x" * trials)
 
     def results(self):
         done = subprocess.run([BIN / "cadre", "show", self.storage / "experiment", "--json"], capture_output=True)
@@ -55,6 +58,7 @@ class Running:
     def __exit__(self, *_):
         self.process.kill()
         self.process.wait()
+        self.pipes.close()
 
 
 class LiveTest(DashboardTest):
