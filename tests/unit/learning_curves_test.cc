@@ -178,7 +178,7 @@ TEST(LearningCurves, TextMayHoldAnything) {
 }
 
 TEST(LearningCurves, WhereThereIsNothingThePictureSaysSo) {
-  EXPECT_THAT(to_svg({}), HasSubstr("no metrics to show"));
+  EXPECT_THAT(to_svg(tune::LearningCurves{}), HasSubstr("no metrics to show"));
   EXPECT_THAT(to_svg(curves({})), HasSubstr("no trials to show"));
   for (const LearningCurves& empty :
        {curves({trial("0", {})}), curves({trial("0", {{1, kNan}, {kNan, 1}, {1, 1e301}})}),
