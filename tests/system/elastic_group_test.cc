@@ -90,21 +90,28 @@ class ChangingEngine final : public engine::ForwardingEngine {
   mutable int looks_ = 0;
 };
 
-TEST(ElasticGroup, FollowsTheResourcesAndLosesNoStep) {
-  const TemporaryDirectory storage;
-  const train::TrainerOptions options = elastic_options(storage.path(), {1, 4}, 3);
-  const train::Description description{.loop = fn<counts_ranks>, .options = options};
-  const fs::path directory = storage / "run";
+// Runs a training run in a new directory to its end, on the engine that `make_engine` makes of this machine's.
+template <class MakeEngine>
+train::RunStatus run_on(const train::Description& description, const fs::path& directory,
+                        const MakeEngine& make_engine) {
   fs::create_directory(directory);
   store::ExperimentStore store = store::ExperimentStore::create(
       directory, {"run", description.loop.name, base::to_json(train::describe(description))});
-  train::Run run(options);
+  train::Run run(description.options);
   const std::unique_ptr<engine::Engine> inner = worker::make_root_engine();
-  ChangingEngine engine(*inner, directory, {1, 3, 2});
-  train::RunConsole console(directory, options.run_config, engine.now());
+  auto engine = make_engine(*inner);
+  train::RunConsole console(directory, description.options.run_config, engine.now());
   train::Controller(description, directory, run, store, engine, console, nullptr, {}).run();
+  return run.status();
+}
 
-  EXPECT_EQ(run.status(), train::RunStatus::finished);
+TEST(ElasticGroup, FollowsTheResourcesAndLosesNoStep) {
+  const TemporaryDirectory storage;
+  const fs::path directory = storage / "run";
+  const auto make_engine = [&](engine::Engine& inner) { return ChangingEngine(inner, directory, {1, 3, 2}); };
+  EXPECT_EQ(
+      run_on({.loop = fn<counts_ranks>, .options = elastic_options(storage.path(), {1, 4}, 3)}, directory, make_engine),
+      train::RunStatus::finished);
   const train::Result result = train::Result::from_directory(directory);
   EXPECT_EQ(result.attempts, 3) << "and no failure";
   std::vector<std::int64_t> all(static_cast<std::size_t>(result.return_value.get<std::int64_t>()));
@@ -138,18 +145,10 @@ void reports_in_one_step(const Config&) { train::report({{"step", 1}}); }
 // The engine says that such a group's workers were lost with their node; here they go on, so that the run ends.
 TEST(GroupOnNodes, IsLeftToTheEngineIfAllNodesHaveJustLeft) {
   const TemporaryDirectory storage;
-  const train::TrainerOptions options = options_in(storage.path(), 1);
-  const train::Description description{.loop = fn<reports_in_one_step>, .options = options};
-  const fs::path directory = storage / "run";
-  fs::create_directory(directory);
-  store::ExperimentStore store = store::ExperimentStore::create(
-      directory, {"run", description.loop.name, base::to_json(train::describe(description))});
-  train::Run run(options);
-  const std::unique_ptr<engine::Engine> inner = worker::make_root_engine();
-  LeavingEngine engine(*inner);
-  train::RunConsole console(directory, options.run_config, engine.now());
-  train::Controller(description, directory, run, store, engine, console, nullptr, {}).run();
-  EXPECT_EQ(run.status(), train::RunStatus::finished);
+  const auto make_engine = [](engine::Engine& inner) { return LeavingEngine(inner); };
+  EXPECT_EQ(
+      run_on({.loop = fn<reports_in_one_step>, .options = options_in(storage.path(), 1)}, storage / "run", make_engine),
+      train::RunStatus::finished);
 }
 
 }  // namespace
