@@ -43,9 +43,14 @@ std::vector<torch::Tensor> AveragedWeights::values_of(const torch::nn::Module& m
   return tensors;
 }
 
-void AveragedWeights::update_parameters(const torch::nn::Module& model) {
+void AveragedWeights::check_not_swapped(const char* call) const {
   if (is_swapped_)
-    throw InvalidArgument("the model has the averages now; call swap() again before update_parameters()");
+    throw InvalidArgument(
+        c10::str("the model has the averages now, and they its weights; call swap() again before ", call));
+}
+
+void AveragedWeights::update_parameters(const torch::nn::Module& model) {
+  check_not_swapped("update_parameters()");
   const torch::NoGradGuard no_grad;
   const std::vector<torch::Tensor> values = values_of(model);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -61,6 +66,7 @@ void AveragedWeights::update_parameters(const torch::nn::Module& model) {
 }
 
 void AveragedWeights::copy_to(torch::nn::Module& model) const {
+  check_not_swapped("copy_to()");
   const torch::NoGradGuard no_grad;
   const std::vector<torch::Tensor> values = values_of(model);
   for (std::size_t i = 0; i < values.size(); ++i) torch::Tensor(values[i]).copy_(tensors_[i].second);

@@ -23,7 +23,12 @@ constexpr const char* kModule = "module.";
 
 // ---- Saving
 
-pt::Value averages_to_pt(const AveragedWeights& averages) {
+pt::Value averages_to_pt(const AveragedWeights& averages, const std::string& path) {
+  try {
+    averages.check_not_swapped("they are saved");
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(c10::str("\"", path, "\" cannot be saved: ", error.what()));
+  }
   pt::DictBuilder content;
   content.add(kUpdates, torch::tensor(averages.n_averaged(), torch::kLong));
   for (const auto& [name, tensor] : averages.tensors()) content.add(kModule + name, tensor);
@@ -57,7 +62,7 @@ pt::Value to_pt(const SavedItems& items, const Schedulers& schedulers, const std
                                      [&](const torch::optim::Optimizer* one) { return to_pt(*one, schedulers); },
                                      [](const optim::LRScheduler* one) { return pt::to_pt_state(one->state_dict()); },
                                      [](const optim::ReduceLROnPlateau* one) { return pt::to_pt(one->state_dict()); },
-                                     [](const AveragedWeights* one) { return averages_to_pt(*one); },
+                                     [&](const AveragedWeights* one) { return averages_to_pt(*one, where + name); },
                                      [](const GradScaler* one) { return pt::to_pt(one->state_dict()); },
                                      [](const torch::Tensor& tensor) -> pt::Value { return tensor.detach(); },
                                      [](RandomStates) { return pt::random_states(); },
@@ -116,6 +121,7 @@ class Loader {
     acts_.push_back(scheduler->prepare(pt::to_plain_state(saved)));
   }
   void prepare_one(AveragedWeights* averages, const pt::Value& saved, const std::string&) {
+    averages->check_not_swapped("they are loaded");
     const pt::Value* const updates = saved.find(kUpdates);
     const auto* const number = updates == nullptr ? nullptr : updates->get_if<torch::Tensor>();
     if (number == nullptr || number->numel() != 1 || number->scalar_type() != torch::kLong ||

@@ -46,6 +46,7 @@ TEST(AveragedWeights, ASwapIsUndoneByAnother) {
   averages.swap(model);
   EXPECT_TRUE(equal_values(values_of(model), before));
   EXPECT_THAT(message_of<InvalidArgument>([&] { averages.update_parameters(model); }), HasSubstr("call swap() again"));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { averages.copy_to(model); }), HasSubstr("call swap() again"));
   averages.swap(model);
   EXPECT_TRUE(equal_values(values_of(model), after));
 }

@@ -170,6 +170,26 @@ TEST_F(SaveDict, ATrainingStateWritesWhatItReads) {
   EXPECT_TRUE(equal_values(values_of(second.model), values_of(first.model)));  // with the same momentum
 }
 
+// They were the model's own weights in the file.
+TEST_F(SaveDict, AveragesThatTheModelHasAreNeitherSavedNorLoaded) {
+  SmallNet model;
+  AveragedWeights averages(model);
+  averages.update_parameters(model);
+  save_dict(file_, {{"averages", averages}});
+  torch::optim::SGD sgd = sgd_of(model);
+  train_step(model, sgd);
+  averages.swap(model);
+  const auto measured = values_of(model);
+  EXPECT_THAT(message_of<InvalidArgument>([&] { save_dict(file_, {{"ema", SavedItems{{"averages", averages}}}}); }),
+              AllOf(HasSubstr("\"ema/averages\" cannot be saved"), HasSubstr("call swap() again")));
+  EXPECT_THAT(message_of<InvalidArgument>([&] { load_dict(file_, {{"averages", averages}}); }),
+              AllOf(HasSubstr("\"averages\""), HasSubstr("call swap() again")));
+  averages.swap(model);
+  load_dict(file_, {{"averages", averages}});  // the former file is still there
+  averages.copy_to(model);
+  EXPECT_TRUE(equal_values(values_of(model), measured));
+}
+
 TEST_F(SaveDict, ATensorThatIsThereKeepsItsMemory) {
   save_dict(file_, {{"average", torch::full({3}, 2.0)}});
   torch::Tensor average = torch::zeros(3, torch::kDouble);

@@ -53,8 +53,9 @@ class AveragedWeights {
   void update_parameters(const torch::nn::Module& model);
   /// Copies the averages into a model. Throws like update_parameters().
   void copy_to(torch::nn::Module& model) const;
-  /// Exchanges the averages for a model's values; the second call brings both back, and update_parameters() throws
-  /// InvalidArgument until then. Throws like that.
+  /// Exchanges the averages for a model's values; the second call brings both back. Until then update_parameters() and
+  /// copy_to() throw InvalidArgument, as do saving and loading these averages. Throws InvalidArgument for a model of
+  /// another structure.
   void swap(torch::nn::Module& model);
 
   /// Does the same for a handle of TORCH_MODULE.
@@ -75,6 +76,8 @@ class AveragedWeights {
 
   /// Returns the number of updates.
   std::int64_t n_averaged() const { return n_averaged_; }
+  /// Internal: throws InvalidArgument between two calls of swap(). `call`: the refused one, such as "copy_to()".
+  void check_not_swapped(const char* call) const;
   /// Internal: returns the averages under the names of the model.
   const std::vector<std::pair<std::string, torch::Tensor>>& tensors() const { return tensors_; }
   /// Internal: sets the number of updates.

@@ -93,9 +93,9 @@ class SavedItem {
 /// Writes a dictionary of the items. A scheduler's optimizer, if it is among them, also has what Python's scheduler
 /// keeps in its groups ("initial_lr" and the like). Tensors on other devices are copied to the CPU. An existing file is
 /// replaced. The file is not synced to disk; reporting a checkpoint does that.
-/// Throws InvalidArgument for an optimizer that save_state refuses, a tensor that is sparse or quantized, and a name
-/// that is there twice; StorageError (OutOfSpace on a full disk) if the file cannot be written; a partial file is then
-/// unusable.
+/// Throws InvalidArgument for an optimizer that save_state refuses, averages between two calls of swap(), a tensor that
+/// is sparse or quantized, and a name that is there twice; StorageError (OutOfSpace on a full disk) if the file cannot
+/// be written; a partial file is then unusable.
 void save_dict(const std::filesystem::path& file, const SavedItems& items);
 
 class LoadedItem;
