@@ -237,10 +237,12 @@ void Session::report(const Metrics& metrics, const Checkpoint& checkpoint, const
   report_theirs(metrics, checkpoint.path(), options);
 }
 
-void Session::report_ours(const Metrics& metrics, CheckpointDirectory& checkpoint, const ReportOptions& options) {
+void Session::report_ours(const Metrics& metrics, CheckpointDirectory& checkpoint, const ReportOptions& options,
+                          const fs::path& source) {
   kept_states_.write(checkpoint.path());
   checkpoint::list_files(checkpoint.path());  // throws if the controller could not commit it
-  send(metrics, part_report({.path = checkpoint.path().filename()}, options.checkpoint_dir_name, options), &checkpoint);
+  send(metrics, part_report({.path = checkpoint.path().filename()}, options.checkpoint_dir_name, options), source,
+       &checkpoint);
 }
 
 void Session::report_theirs(const Metrics& metrics, const fs::path& checkpoint, const ReportOptions& options) {
@@ -258,8 +260,7 @@ void Session::report_theirs(const Metrics& metrics, const fs::path& checkpoint, 
                                      options.checkpoint_dir_name, options));
   }
   CheckpointDirectory copy = checkpoints_.fill([&](const fs::path& directory) { base::copy_tree(source, directory); });
-  report_ours(metrics, copy, options);
-  if (remove) remove_source(source);
+  report_ours(metrics, copy, options, remove ? source : fs::path());
 }
 
 // Copies in a thread of this process: the controller may not see the directory.
@@ -309,9 +310,8 @@ void Session::report_by_function(const Metrics& metrics, const Checkpoint& check
     return path_inside(root, result.path(), "checkpoint_upload_function has returned");
   };
   if (options.checkpoint_upload_mode == CheckpointUploadMode::sync) {
-    send(metrics, part_report({.kind = CheckpointPart::Kind::in_place, .path = upload()}, name, options));
-    if (remove) remove_source(checkpoint.path());
-    return;
+    return send(metrics, part_report({.kind = CheckpointPart::Kind::in_place, .path = upload()}, name, options),
+                remove ? checkpoint.path() : fs::path());
   }
   finish_later([=](PromiseEnd& end) {
     end.path = upload();
@@ -364,7 +364,8 @@ std::optional<CheckpointDirectory> Session::take_over(const fs::path& source) {
   return moved;
 }
 
-void Session::send(const Metrics& metrics, PartReport said, CheckpointDirectory* ours) {
+// `source`: a directory of the user's, which is removed when the checkpoint is committed; empty: there is none.
+void Session::send(const Metrics& metrics, PartReport said, const fs::path& source, CheckpointDirectory* ours) {
   if (said.part) said.part->node = assignment_.node;
   const bool sends_metrics = assignment_.place.world_rank == 0 || assignment_.sends_metrics;
   channel::Report report{.step = step_ + 1, .metrics = sends_metrics ? metrics : Metrics()};
@@ -373,7 +374,11 @@ void Session::send(const Metrics& metrics, PartReport said, CheckpointDirectory*
   if (ours != nullptr) ours->release();
   const channel::Answer answer = controller_.receive_answer();
   ++step_;
-  if (!answer.checkpoint.empty()) latest_checkpoint_ = Checkpoint::from_directory(answer.checkpoint);
+  // The ranks of a group that has failed get none: the checkpoint may not be committed.
+  if (!answer.checkpoint.empty()) {
+    latest_checkpoint_ = Checkpoint::from_directory(answer.checkpoint);
+    if (!source.empty()) remove_source(source);
+  }
   if (answer.verdict != channel::Verdict::stop) return;
   told_to_stop_ = true;
   throw worker::StopWorker{};

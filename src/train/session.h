@@ -65,14 +65,16 @@ class Session {
   void check_validation(const ReportOptions& options) const;
   static std::optional<WantedValidation> wanted_validation(const ReportOptions& options);
   static PartReport part_report(CheckpointPart part, std::string directory, const ReportOptions& options);
-  void report_ours(const Metrics& metrics, CheckpointDirectory& checkpoint, const ReportOptions& options);
+  void report_ours(const Metrics& metrics, CheckpointDirectory& checkpoint, const ReportOptions& options,
+                   const std::filesystem::path& source = {});
   void report_theirs(const Metrics& metrics, const std::filesystem::path& checkpoint, const ReportOptions& options);
   void report_copied_here(const Metrics& metrics, const std::filesystem::path& source, bool remove,
                           const ReportOptions& options);
   void finish_later(std::function<void(PromiseEnd&)> finish, std::function<void()> has_succeeded = [] {});
   void report_in_place(const Metrics& metrics, const std::filesystem::path& checkpoint, const ReportOptions& options);
   void report_by_function(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options);
-  void send(const Metrics& metrics, PartReport said, CheckpointDirectory* ours = nullptr);
+  void send(const Metrics& metrics, PartReport said, const std::filesystem::path& source = {},
+            CheckpointDirectory* ours = nullptr);
   void bring(const std::filesystem::path& checkpoint) const;
   std::filesystem::path path_of_checkpoint(std::int64_t number) const;
   std::optional<CheckpointDirectory> take_over(const std::filesystem::path& source);

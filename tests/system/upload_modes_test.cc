@@ -531,6 +531,48 @@ TEST(UploadModes, CtrlCWaitsForWhatIsOnItsWay) {
   EXPECT_THAT(names_of_checkpoints(train::Result::from_directory(storage / "run")), ElementsAre("checkpoint_000001_1"));
 }
 
+// Reports directories that are to be deleted, and interrupts the controller meanwhile.
+void is_told_to_stop_in_a_report(const Config& config) {
+  train::ReportOptions options{.delete_local_checkpoint_after_upload = true};
+  if (config.get<bool>("by_function")) options.checkpoint_upload_function = move_into_run;
+  for (std::int64_t step = 1; step <= 1'000'000; ++step) {
+    const fs::path source = filled(fs::path(config.get<std::string>("shm")) / std::to_string(step), step);
+    if (step == 2) ::kill(static_cast<pid_t>(config.get<std::int64_t>("controller")), SIGINT);
+    train::report({{"step", step}}, Checkpoint::from_directory(source), options);
+  }
+}
+
+const bool is_told_to_stop = register_scenario("a report is told to stop", [] {
+  try {
+    train::Trainer(fn<is_told_to_stop_in_a_report>,
+                   options_in(std::getenv("CADRE_TEST_STORAGE"), 1,
+                              {{"shm", std::string(std::getenv("CADRE_TEST_SHM"))},
+                               {"by_function", std::getenv("CADRE_TEST_FUNCTION") != nullptr},
+                               {"controller", std::int64_t{::getpid()}}}))
+        .fit();
+  } catch (const Interrupted&) {
+    return 0;
+  }
+  return 1;
+});
+
+class ToldToStop : public ::testing::TestWithParam<const char*> {};
+
+// The last one stayed.
+TEST_P(ToldToStop, DeletesItsDirectoryAfterTheUpload) {
+  const SharedMemory shm;
+  const TemporaryDirectory storage;
+  ScenarioProcess process(
+      "a report is told to stop", {},
+      {"CADRE_TEST_STORAGE=" + storage.path().string(), "CADRE_TEST_SHM=" + other_file_system().string(), GetParam()});
+  EXPECT_EQ(process.wait(), 0);
+  EXPECT_FALSE(train::Result::from_directory(storage / "run").best_checkpoints.empty());
+  EXPECT_TRUE(fs::is_empty(other_file_system()));
+}
+
+INSTANTIATE_TEST_SUITE_P(UploadModes, ToldToStop, ::testing::Values("CADRE_TEST_COPY=1", "CADRE_TEST_FUNCTION=1"),
+                         [](const auto& name) { return std::string(name.param).substr(11, 4); });
+
 class KilledDuringUpload : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(KilledDuringUpload, FinishesWhatItsSourceIsThereFor) {
