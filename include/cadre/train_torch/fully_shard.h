@@ -107,7 +107,9 @@ class FullyShardedModel {
 
   /// Calls the module's forward(), with the same arguments and result. Collective, with gradients and without, and so
   /// is backward() on values derived from the result: it averages the gradients over the ranks, and gives each rank
-  /// those of its parts. Errors as those of PreparedModel::forward.
+  /// those of its parts. After a backward() that has thrown on all ranks, the parts may have some of its gradients:
+  /// call zero_grad(), and forward(), which drops the rest, or the next backward() throws InvalidArgument. Errors as
+  /// those of PreparedModel::forward.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
     const detail::ForwardPass pass(*sharded_);
@@ -131,9 +133,10 @@ class FullyShardedModel {
   std::vector<torch::Tensor> parameters() const { return sharded_->parts().values(); }
   /// Returns the same with the parameters' names, to make groups of an optimizer of.
   const torch::OrderedDict<std::string, torch::Tensor>& named_parameters() const { return sharded_->parts(); }
-  /// Drops the gradients of this rank's parts.
+  /// Drops the gradients of this rank's parts, and those that no_sync() has kept.
   void zero_grad() {
     for (torch::Tensor& part : parameters()) part.mutable_grad().reset();
+    for (torch::Tensor& parameter : module_->parameters()) parameter.mutable_grad().reset();
   }
   void train(bool on = true) { module_->train(on); }  ///< switches to training mode
   void eval() { module_->eval(); }                    ///< switches to evaluation mode; forward() remains collective

@@ -150,6 +150,10 @@ class Unit {
     }
     return flat;
   }
+  void drop_gradients() {
+    arrived = 0;
+    for (Tensor& tensor : named_.tensors) tensor.mutable_grad().reset();
+  }
   // Adds those of this rank's part to what is there.
   void add_gradients(const Tensor& part) {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -226,6 +230,7 @@ class FullyShardedModelState final : public detail::FullySharded,
   void before_forward() override {
     distributed::check_intact(group_, "The forward pass of a model");
     if (passes_ == 0) {
+      if (torch::autograd::get_current_graph_task_id() < 0) drop_broken_pass();
       if (wholes_ == 0) drop_all();  // their values may be those before a step of the optimizer
       if (group_.process_group && buffers_may_differ_ && options_.broadcast_buffers)
         distributed::copy_from_rank_zero(group_, distributed::values_of(model_.buffers()));
@@ -318,10 +323,17 @@ class FullyShardedModelState final : public detail::FullySharded,
 
   void gradient_arrived(Unit& unit) {
     if (!synchronize) return;
-    if (!std::exchange(ends_backward_, true)) {
-      torch::autograd::Engine::get_default_engine().queue_callback([weak = weak_from_this()] {
-        if (const auto model = weak.lock()) model->end_backward();
+    if (!ends_backward_) {
+      const auto end = std::make_shared<std::weak_ptr<FullyShardedModelState>>(weak_from_this());
+      torch::autograd::Engine::get_default_engine().queue_callback([end] {
+        if (const auto model = end->lock()) model->end_backward();
       });
+      end_of_backward_ = end;
+      ends_backward_ = true;
+    } else if (end_of_backward_.expired()) {
+      throw InvalidArgument(
+          "backward() of a model that was divided among ranks follows one that has thrown: call forward() again before "
+          "it, and zero_grad()");
     }
     if (++unit.arrived == unit.trained()) reduce(unit);
   }
@@ -344,6 +356,14 @@ class FullyShardedModelState final : public detail::FullySharded,
     reductions_.pop_front();
     distributed::run_collective(group_, "The reduction of gradients", [&] { done.work->wait(); });
     done.unit->add_gradients(done.part);
+  }
+
+  // Drops what a backward pass that has thrown has left: end_backward() was not called.
+  void drop_broken_pass() {
+    if (!std::exchange(ends_backward_, false)) return;
+    for (; !reductions_.empty(); reductions_.pop_front())
+      distributed::run_collective(group_, "The reduction of gradients", [&] { reductions_.front().work->wait(); });
+    for (Unit& unit : units_) unit.drop_gradients();
   }
 
   // Parameters without a gradient in this pass count as ones with zeros if others of their unit have one.
@@ -374,8 +394,9 @@ class FullyShardedModelState final : public detail::FullySharded,
   int passes_ = 0;
   int wholes_ = 0;
   std::int64_t backward_passes_ = 0;  // until now, also before a checkpoint: files of one moment have the same
-  bool ends_backward_ = false;        // true: end_backward() will be called
-  bool buffers_may_differ_ = false;   // since the last pass with gradients
+  bool ends_backward_ = false;        // true: end_backward() will be called, unless the pass throws
+  std::weak_ptr<const void> end_of_backward_ = {};  // the engine's, which drops it if the pass throws
+  bool buffers_may_differ_ = false;                 // since the last pass with gradients
 };
 
 double FullyShardedModelState::clip_grad_norm(double max_norm, double norm_type) {

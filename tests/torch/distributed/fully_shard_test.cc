@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -204,6 +205,78 @@ TEST(FullyShard, TwoBackwardPassesAddUp) {
     first.backward();
     second.backward();
     EXPECT_NEAR(model.clip_grad_norm(1e9), nn::utils::clip_grad_norm_(alone->parameters(), 1e9), 1e-5);
+  });
+}
+
+struct ThrowsInBackward : torch::autograd::Function<ThrowsInBackward> {
+  static Tensor forward(torch::autograd::AutogradContext*, const Tensor& x) { return x.clone(); }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 const torch::autograd::variable_list&) {
+    throw std::runtime_error("there is no gradient");
+  }
+};
+
+struct FaultyImpl : nn::Module {
+  Tensor forward(const Tensor& x) {
+    const Tensor between = first(x);
+    return second(fails ? ThrowsInBackward::apply(between) : between);
+  }
+  nn::Linear first = register_module("first", nn::Linear(4, 4));
+  nn::Linear second = register_module("second", nn::Linear(4, 4));
+  bool fails = false;
+};
+TORCH_MODULE(Faulty);
+
+// The gradients of the one that failed were among the next one's, or those of the next one were not divided.
+TEST(FullyShard, ABackwardPassThatThrowsLeavesNothingForTheNext) {
+  const auto check = [](bool are_together, bool in_no_sync) {
+    torch::manual_seed(8);
+    Faulty alone;
+    torch::manual_seed(8);
+    Faulty net;
+    const Tensor x = torch::ones({3, 4});
+    auto model = fully_shard(net, [&](const std::string&, const nn::Module&) { return !are_together; });
+    optim::SGD whole(alone->parameters(), optim::SGDOptions(0.1));
+    optim::SGD optimizer(model.parameters(), optim::SGDOptions(0.1));
+    net->fails = true;
+    if (in_no_sync) {
+      const auto local = model.no_sync();
+      EXPECT_ANY_THROW(model(x).sum().backward());
+    } else {
+      EXPECT_ANY_THROW(model(x).sum().backward());
+    }
+    net->fails = false;
+    for (int step = 0; step < 2; ++step) {
+      whole.zero_grad();
+      alone->forward(x).square().sum().backward();
+      whole.step();
+      model.zero_grad();
+      model(x).square().sum().backward();
+      optimizer.step();
+    }
+    const auto guard = model.whole();
+    expect_equal(values_of(*net), values_of(*alone), 1e-6);
+  };
+  for (const int ranks : {1, 2}) {
+    run_ranks(ranks, [&](int) {
+      for (const bool are_together : {false, true}) {
+        check(are_together, false);
+        check(are_together, true);
+      }
+    });
+  }
+}
+
+TEST(FullyShard, ABackwardPassAfterOneThatThrowsNeedsAForwardPass) {
+  run_ranks(2, [](int) {
+    Faulty net;
+    auto model = fully_shard(net, modules_of<nn::LinearImpl>());
+    net->fails = true;
+    const Tensor loss = model(torch::ones({3, 4})).sum();
+    EXPECT_ANY_THROW(loss.backward({}, /*retain_graph=*/true));
+    EXPECT_THAT(message_of<InvalidArgument>([&] { loss.backward(); }), HasSubstr("call forward() again"));
+    net->fails = false;
+    model(torch::ones({3, 4})).sum().backward();
   });
 }
 
