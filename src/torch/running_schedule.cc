@@ -128,7 +128,13 @@ class SimpleSchedule : public RunningSchedule {
   void step(Groups& groups) override {
     ++step_count_;
     ++last_epoch_;
-    set(groups, next(groups));
+    try {
+      set(groups, next(groups));
+    } catch (...) {
+      --step_count_;
+      --last_epoch_;
+      throw;
+    }
   }
   void undo() override { --last_epoch_; }
   void initial_step(Groups& groups) override {
@@ -138,8 +144,13 @@ class SimpleSchedule : public RunningSchedule {
     is_initial_ = false;
   }
   void begin_late(Groups& groups) override {
-    last_epoch_ = 0;
-    set(groups, first(groups));
+    const std::int64_t before = std::exchange(last_epoch_, 0);
+    try {
+      set(groups, first(groups));
+    } catch (...) {
+      last_epoch_ = before;
+      throw;
+    }
   }
   std::int64_t last_epoch() const override { return last_epoch_; }
   Dict entries_of_group(std::size_t group) const override { return {{"initial_lr", base_lrs_.at(group)}}; }
@@ -449,12 +460,9 @@ class RunningOneCycleLR final : public ScheduleOf<OneCycleLR> {
   }
 
   std::vector<double> next(Groups& groups) override {
-    if (last_epoch_ > own_.total_steps) {
-      --last_epoch_;
-      --step_count_;
+    if (last_epoch_ > own_.total_steps)
       throw InvalidArgument(
-          c10::str("OneCycleLR: step() was called ", last_epoch_ + 1, " times; total_steps is ", own_.total_steps));
-    }
+          c10::str("OneCycleLR: step() was called ", last_epoch_, " times; total_steps is ", own_.total_steps));
     const auto step_number = static_cast<double>(last_epoch_);
     double start_step = 0;
     std::size_t at = 0;
@@ -559,7 +567,13 @@ class RunningChain final : public CompositeSchedule {
     last_lr_ = rates_of(groups);
   }
   void step(Groups& groups) override {
-    for (const auto& part : parts_) part->step(groups);
+    const Dict before = write_state(*this);
+    try {
+      for (const auto& part : parts_) part->step(groups);
+    } catch (...) {
+      read_state(before, "a ChainedScheduler", *this);
+      throw;
+    }
     last_lr_ = rates_of(groups);
   }
   void undo() override { refuse(); }
@@ -590,7 +604,12 @@ class RunningSequence final : public CompositeSchedule {
     ++last_epoch_;
     const std::size_t at = index();
     RunningSchedule& part = *parts_[at];
-    at > 0 && milestones_[at - 1] == last_epoch_ ? part.begin_late(groups) : part.step(groups);
+    try {
+      at > 0 && milestones_[at - 1] == last_epoch_ ? part.begin_late(groups) : part.step(groups);
+    } catch (...) {
+      --last_epoch_;
+      throw;
+    }
     last_lr_ = part.last_lr();
   }
   void undo() override { refuse(); }

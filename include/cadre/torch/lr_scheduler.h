@@ -147,8 +147,8 @@ class LRScheduler {
   LRScheduler(LRScheduler&&) noexcept;             ///< leaves an object that can only be destroyed
   LRScheduler& operator=(LRScheduler&&) noexcept;  ///< leaves an object that can only be destroyed
 
-  /// Goes to the next epoch; call it after the optimizer's steps of the present one. Throws
-  /// InvalidArgument after the last step of OneCycleLR.
+  /// Goes to the next epoch; call it after the optimizer's steps of the present one. Throws InvalidArgument after the
+  /// last step of OneCycleLR, and exceptions of a LambdaLR's function; after an error nothing has changed.
   void step();
   /// Returns the rates of all groups of parameters.
   const std::vector<double>& get_last_lr() const;
