@@ -58,11 +58,17 @@ Value lbfgs_value(const std::optional<std::vector<torch::Tensor>>& tensors) {
   return tensors ? list_of(*tensors) : Value();
 }
 
-// Reads values; each read() returns false for a value of another type.
+// Reads values; each read() returns false for a value of another type. In Python's states "t" may be a tensor of one
+// number, and "H_diag" is a number in the first iteration.
 struct LbfgsReader {
   const torch::Tensor& parameter;  // whose device and type tensors get
 
   static bool read(const Value& value, double& number) {
+    if (const auto* found = value.get_if<torch::Tensor>()) {
+      if (found->numel() != 1 || found->is_complex()) return false;
+      number = found->item<double>();
+      return true;
+    }
     if (const auto* found = value.get_if<double>()) return number = *found, true;
     const auto* const integer = value.get_if<std::int64_t>();
     if (integer != nullptr) number = static_cast<double>(*integer);
@@ -80,9 +86,13 @@ struct LbfgsReader {
     return found != nullptr;
   }
   bool read(const Value& value, torch::Tensor& tensor) const {
-    const auto* const found = value.get_if<torch::Tensor>();
-    if (found == nullptr) return false;
-    tensor = found->to(parameter.device(), parameter.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+    if (const auto* const found = value.get_if<torch::Tensor>()) {
+      tensor = found->to(parameter.device(), parameter.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+      return true;
+    }
+    double number = 0;
+    if (!read(value, number)) return false;
+    tensor = torch::scalar_tensor(number, parameter.options());
     return true;
   }
   bool read(const Value& value, std::deque<torch::Tensor>& tensors) const {
@@ -106,20 +116,25 @@ struct LbfgsReader {
   }
 };
 
-// Adds a fault if the parts of a state do not belong together: the next step would end with an error of libtorch's.
+// Adds a fault if the parts of a state do not belong together: the next step would end with an error of libtorch's, or
+// write beyond "al", which has as many elements as history_size says.
 void check(const State& state, const Options& options, std::int64_t numbers, Faults& faults) {
   const auto has_all = [&](const torch::Tensor& tensor) { return tensor.dim() == 1 && tensor.numel() == numbers; };
   bool fits = state.old_dirs().size() == state.old_stps().size() && state.old_dirs().size() == state.ro().size();
   for (const torch::Tensor& tensor : state.old_dirs()) fits = fits && has_all(tensor);
   for (const torch::Tensor& tensor : state.old_stps()) fits = fits && has_all(tensor);
+  fits = fits && std::ssize(state.old_dirs()) <= options.history_size();
   for (const torch::Tensor& tensor : state.ro()) fits = fits && tensor.numel() == 1;
+  fits = fits && (!state.H_diag().defined() || state.H_diag().numel() == 1);
   for (const torch::Tensor& tensor : {state.d(), state.prev_flat_grad()})
     fits = fits && (!tensor.defined() || has_all(tensor));
-  if (state.n_iter() > 0) fits = fits && state.d().defined() && state.prev_flat_grad().defined();
+  if (state.n_iter() > 0)
+    fits = fits && state.d().defined() && state.H_diag().defined() && state.prev_flat_grad().defined();
   if (state.al()) fits = fits && std::ssize(*state.al()) >= options.history_size();
   if (!fits)
     faults.add("LBFGS: the state in the file is not one of " + std::to_string(numbers) +
-               " numbers, which the optimizer's parameters have");
+               " numbers, which the optimizer's parameters have, with at most " +
+               std::to_string(options.history_size()) + " directions, its history_size");
 }
 
 }  // namespace
@@ -172,6 +187,9 @@ OptimizerUpdate prepare_lbfgs_update(const torch::optim::LBFGS& optimizer, const
       faults.add(std::string("LBFGS: the option \"") + name + "\" is " + value->kind_name());
     }
   });
+  if (options->history_size() < 1)
+    faults.add("LBFGS: the option \"history_size\" is " + std::to_string(options->history_size()) +
+               "; it must be at least 1");
   auto state = std::make_unique<State>();
   if (!states->dict()->items.empty()) {
     const Value& saved = states->dict()->items.at(1);

@@ -4,11 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "small_net.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
+#include "torch/pickle_value.h"
+#include "torch/pt_file.h"
 
 namespace cadre {
 namespace {
@@ -188,6 +193,84 @@ TEST_F(SaveDict, AveragesThatTheModelHasAreNeitherSavedNorLoaded) {
   load_dict(file_, {{"averages", averages}});  // the former file is still there
   averages.copy_to(model);
   EXPECT_TRUE(equal_values(values_of(model), measured));
+}
+
+// The state of an LBFGS of three numbers as Python has it, after two iterations.
+struct LbfgsFile {
+  std::int64_t history_size = 4;
+  std::size_t directions = 1;
+  pt::Value h_diag = torch::ones({});
+  pt::Value t = 1.0;
+
+  pt::Value content() const {
+    const auto list = [](std::vector<pt::Value> items) {
+      return pt::make_container(pt::Container::Kind::list, std::move(items));
+    };
+    const torch::Tensor row = torch::full({3}, 0.5);
+    pt::DictBuilder state;
+    state.add("func_evals", std::int64_t{3});
+    state.add("n_iter", std::int64_t{2});
+    state.add("d", row);
+    state.add("t", t);
+    state.add("old_dirs", list(std::vector<pt::Value>(directions, row)));
+    state.add("old_stps", list(std::vector<pt::Value>(directions, row)));
+    state.add("ro", list(std::vector<pt::Value>(directions, torch::ones({}))));
+    state.add("H_diag", h_diag);
+    state.add("prev_flat_grad", row);
+    state.add("prev_loss", 0.25);
+    pt::DictBuilder states;
+    states.add(std::int64_t{0}, state.take());
+    pt::DictBuilder group;
+    group.add("lr", 0.5);
+    group.add("max_iter", std::int64_t{1});
+    group.add("max_eval", std::int64_t{2});
+    group.add("tolerance_grad", 1e-7);
+    group.add("tolerance_change", 1e-9);
+    group.add("history_size", history_size);
+    group.add("line_search_fn", pt::Value());
+    group.add("params", list({std::int64_t{0}, std::int64_t{1}}));
+    pt::DictBuilder optimizer;
+    optimizer.add("state", states.take());
+    optimizer.add("param_groups", list({group.take()}));
+    pt::DictBuilder all;
+    all.add("optimizer", optimizer.take());
+    return all.take();
+  }
+};
+
+TEST_F(SaveDict, AStateOfLbfgsThatIsLongerThanItsHistoryIsRefused) {
+  torch::nn::Linear model(2, 1);
+  torch::optim::LBFGS lbfgs(model->parameters());
+  const auto fault = [&](const LbfgsFile& saved) {
+    pt::write_file(file_, saved.content());
+    return message_of<InvalidArgument>([&] { load_dict(file_, {{"optimizer", lbfgs}}); });
+  };
+  EXPECT_THAT(fault({.history_size = 2, .directions = 3}), HasSubstr("at most 2 directions"));  // wrote beyond a buffer
+  EXPECT_THAT(fault({.history_size = 0, .directions = 0}), HasSubstr("\"history_size\" is 0"));
+  EXPECT_THAT(fault({.h_diag = torch::ones({3})}), HasSubstr("is not one of 3 numbers"));
+  EXPECT_THAT(fault({.h_diag = pt::Value()}), HasSubstr("is not one of 3 numbers"));
+  EXPECT_THAT(fault({.t = torch::ones({2})}), HasSubstr("\"t\" is a tensor"));
+  EXPECT_TRUE(lbfgs.state().empty());
+}
+
+// They were refused: Python has a tensor where a step's length was computed, and a number where nothing was yet.
+TEST_F(SaveDict, AStateOfPythonsLbfgsMayHaveATensorForANumberAndTheOtherWayRound) {
+  const auto step_after = [&](const LbfgsFile& saved) {
+    torch::manual_seed(1);
+    torch::nn::Linear model(2, 1);
+    torch::optim::LBFGS lbfgs(model->parameters());
+    pt::write_file(file_, saved.content());
+    load_dict(file_, {{"optimizer", lbfgs}});
+    lbfgs.step([&] {
+      lbfgs.zero_grad();
+      torch::Tensor loss = model(torch::ones({1, 2})).square().sum();
+      loss.backward();
+      return loss;
+    });
+    return model->weight.detach().clone();
+  };
+  const torch::Tensor expected = step_after({.h_diag = torch::ones({}), .t = 0.5});
+  EXPECT_TRUE(torch::equal(step_after({.h_diag = std::int64_t{1}, .t = torch::full({}, 0.5)}), expected));
 }
 
 TEST_F(SaveDict, ATensorThatIsThereKeepsItsMemory) {
