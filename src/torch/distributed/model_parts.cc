@@ -1,5 +1,7 @@
 #include "torch/distributed/model_parts.h"
 
+#include <c10/util/accumulate.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -106,6 +108,8 @@ void PartsReader::read_parameter(const Shard& shard, const std::string& name, co
                             text_of(parts_.at(name).shape) + " in the model");
     return;
   }
+  if (*begin > c10::multiply_integers(shape) - row->numel())
+    shard.refuse("its \"" + name + "\" has elements beyond the end of the parameter");
   std::int64_t& end = ends_[name];
   if (row->numel() > 0 && std::exchange(end, *begin + row->numel()) > *begin)
     shard.refuse("it does not belong to the files before it, which have elements of \"" + name + "\" that it has too");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <stdexcept>
@@ -15,6 +16,8 @@
 #include "ranks.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
+#include "torch/pickle_value.h"
+#include "torch/pt_file.h"
 
 namespace cadre::train {
 namespace {
@@ -400,6 +403,32 @@ TEST(FullyShard, FilesThatAreMissingOrDoNotBelongTogetherAreNamed) {
   }
   fs::resize_file(at / "model_2_of_3.pt", 100);
   EXPECT_THAT(fault(nullptr), HasSubstr("model_2_of_3.pt"));
+}
+
+// Returns a dictionary with another value.
+pt::Value with(const pt::Value& dict, const std::string& key, const pt::Value& value) {
+  pt::DictBuilder changed;
+  const std::vector<pt::Value>& items = dict.dict()->items;
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    const auto* const name = items[i].get_if<std::string>();
+    changed.add(items[i], name != nullptr && *name == key ? value : items[i + 1]);
+  }
+  return changed.take();
+}
+
+TEST(FullyShard, APartBeyondTheEndOfItsParameterIsRefused) {
+  const TemporaryDirectory directory;
+  auto model = divided(make_net());
+  model.save_shard(directory.path());
+  const fs::path file = directory / "model_0_of_1.pt";
+  const pt::Value content = pt::read_file(file);
+  const pt::Value& parameters = *content.find("parameters");
+  for (const std::int64_t begin : {std::int64_t{1}, std::numeric_limits<std::int64_t>::max()}) {
+    const pt::Value scale = with(*parameters.find("scale"), "begin", begin);
+    pt::write_file(file, with(content, "parameters", with(parameters, "scale", scale)));
+    EXPECT_THAT(message_of<InvalidArgument>([&] { model.load_shards(directory.path()); }),
+                HasSubstr("its \"scale\" has elements beyond the end of the parameter"));
+  }
 }
 
 TEST(FullyShard, AGradientScalerDecidesForAllRanks) {
