@@ -102,5 +102,33 @@ TEST(DataTorch, IteratesOverAShard) {
   EXPECT_EQ(sum, 5 + 6 + 7 + 8 + 9);
 }
 
+std::vector<std::int64_t> order_of(const TorchBatches& batches) {
+  std::vector<std::int64_t> order;
+  for (const TensorBatch& batch : batches) {
+    const torch::Tensor rows = batch.at("x");
+    for (std::int64_t row = 0; row < rows.size(0); ++row) order.push_back(rows[row].item<std::int64_t>());
+  }
+  return order;
+}
+
+TEST(DataTorch, EachEpochHasAnotherOrderAndTheSameWhenItIsAskedAgain) {
+  const Dataset dataset = from_tensors({{"x", torch::arange(100)}});
+  TorchBatchesOptions options{.batch_size = 8, .local_shuffle_buffer_size = 100, .device = torch::kCPU};
+  Shard shard = dataset.shard({.rank = 0, .world_size = 1});
+  const auto first = order_of(iter_torch_batches(shard, options));
+  EXPECT_EQ(order_of(iter_torch_batches(shard, options)), first) << "the end of a loop begins no epoch";
+  shard.set_epoch(1);
+  const auto second = order_of(iter_torch_batches(shard, options));
+  EXPECT_NE(second, first);
+  EXPECT_THAT(second, ::testing::UnorderedElementsAreArray(first));
+  shard.set_epoch(0);
+  EXPECT_EQ(order_of(iter_torch_batches(shard, options)), first);
+
+  const auto of_dataset = order_of(iter_torch_batches(dataset, options));
+  EXPECT_EQ(order_of(iter_torch_batches(dataset, options)), of_dataset);
+  options.epoch = 1;
+  EXPECT_NE(order_of(iter_torch_batches(dataset, options)), of_dataset);
+}
+
 }  // namespace
 }  // namespace cadre::data
