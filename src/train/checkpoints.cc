@@ -277,6 +277,12 @@ bool Checkpoints::is_uploading() const {
   });
 }
 
+bool Checkpoints::is_left_to_the_next(CheckpointNumber number) const {
+  return std::ranges::any_of(pending_, [number](const PendingCheckpoint& pending) {
+    return pending.number <= number && pending.state == State::idle;
+  });
+}
+
 std::string Checkpoints::start_for_people() const {
   return latest_ ? registry_.get(*latest_).directory : "the beginning";
 }

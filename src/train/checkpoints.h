@@ -94,6 +94,9 @@ class Checkpoints {
   std::string name_of(CheckpointNumber number) const;
   bool is_pausing(CheckpointNumber number) const;
   bool is_uploading() const;  // true for pausing too
+  // Returns true if this controller will not commit the checkpoint, because the upload of it or of an earlier one has
+  // failed.
+  bool is_left_to_the_next(CheckpointNumber number) const;
   const checkpoint::CheckpointRegistry& registry() const { return registry_; }
   const std::optional<checkpoint::CheckpointId>& latest() const { return latest_; }
   // Returns where a group would continue, for messages: a directory, or "the beginning".

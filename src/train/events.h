@@ -267,7 +267,8 @@ struct AwaitPublication {
 struct AnswerGroup {
   std::int64_t attempt = 0;
   bool stop = false;
-  std::string checkpoint = {};  // directory of the newest committed one; empty: none yet
+  // Directory of the newest committed one; empty: none yet, or ranks are told to stop before theirs is committed.
+  std::string checkpoint = {};
 };
 // Kills one worker.
 struct KillWorker {

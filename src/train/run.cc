@@ -48,6 +48,7 @@ Run::Run(const TrainerOptions& options, bool has_parent)
 void Run::handle(const Event& event, Actions& actions) {
   actions_ = &actions;
   std::visit([this](const auto& content) { on(content); }, event);
+  stop_ranks_that_wait_in_vain();
   start_validations();
   const std::size_t before = actions.size();
   checkpoints_.delete_unneeded(actions);
@@ -481,6 +482,15 @@ void Run::answer() {
   }
   const bool stop = status_ == RunStatus::stopping || status_ == RunStatus::resizing;
   actions_->push_back(AnswerGroup{attempt_, stop, checkpoints_.share_latest()});
+}
+
+// Ends a report that waits for a checkpoint which an interrupted run leaves to the next controller.
+void Run::stop_ranks_that_wait_in_vain() {
+  if (!interrupted_ || !answered_after_ || !checkpoints_.is_left_to_the_next(*answered_after_)) return;
+  stop_waiting();
+  record(DecisionKind::stop);
+  enter(RunStatus::stopping);
+  actions_->push_back(AnswerGroup{attempt_, true, {}});
 }
 
 // Returns true if the report that ranks wait in had a checkpoint that is committed: nothing is lost if the group ends.

@@ -155,6 +155,7 @@ class Run {
   void stop_waiting();
   void forward_or_answer();
   void answer();
+  void stop_ranks_that_wait_in_vain();
   bool is_saved() const;
   void uploads_went_on(const std::string& failure);
   bool waits_for_uploads() const;

@@ -374,7 +374,7 @@ void Session::send(const Metrics& metrics, PartReport said, const fs::path& sour
   if (ours != nullptr) ours->release();
   const channel::Answer answer = controller_.receive_answer();
   ++step_;
-  // The ranks of a group that has failed get none: the checkpoint may not be committed.
+  // Ranks that are told to stop before the commit get none.
   if (!answer.checkpoint.empty()) {
     latest_checkpoint_ = Checkpoint::from_directory(answer.checkpoint);
     if (!source.empty()) remove_source(source);

@@ -348,6 +348,44 @@ TEST(TrainRun, AnInterruptedGroupStopsWithTheAnswerToItsNextReport) {
   EXPECT_EQ(driver.all<LaunchGroup>()[0]->checkpoint, "checkpoint_000000");
 }
 
+// They waited until they were killed.
+TEST(TrainRun, RanksThatWaitForAFailedUploadAreToldToStopWhenTheRunIsInterrupted) {
+  const UploadFailed failed{0, "the storage is away", base::TryAgain::later};
+  for (const bool has_failed_before : {true, false}) {
+    Driver driver(workers(1));
+    driver.began();
+    driver.report(1, true, true);
+    if (has_failed_before) {
+      driver.feed(failed);
+      EXPECT_THAT(driver.feed(RunInterrupted{}), ElementsAre("stop"));
+    } else {
+      EXPECT_THAT(driver.feed(RunInterrupted{}), IsEmpty()) << "it may still be uploaded";
+      EXPECT_THAT(driver.feed(failed), ElementsAre("stop"));
+    }
+    ASSERT_THAT(driver.all<AnswerGroup>(), SizeIs(1));
+    EXPECT_TRUE(driver.all<AnswerGroup>()[0]->stop);
+    EXPECT_EQ(driver.run().status(), RunStatus::stopping);
+    EXPECT_THAT(driver.return_all(), IsEmpty());
+    EXPECT_EQ(driver.run().status(), RunStatus::aborted);
+    EXPECT_TRUE(driver.run().finished());
+    EXPECT_THAT(driver.begin(), IsEmpty()) << "it is uploaded first";
+    EXPECT_THAT(driver.feed(CheckpointUploaded{0}), ElementsAre("launch"));
+    EXPECT_EQ(driver.all<LaunchGroup>().at(0)->step, 1);
+  }
+}
+
+TEST(TrainRun, AReportAfterAnInterruptDoesNotWaitForAnEarlierUploadThatHasFailed) {
+  Driver driver(workers(1));
+  driver.began();
+  driver.feed(GroupReported{
+      .attempt = 1, .step = 1, .checkpoint = {.parts = {{.path = ".reporting_1"}}, .waits = false, .upload = true}});
+  driver.feed(UploadFailed{0, "the storage is away", base::TryAgain::later});
+  EXPECT_THAT(driver.feed(RunInterrupted{}), IsEmpty());
+  EXPECT_THAT(driver.report(2, true), ElementsAre("stop"));
+  ASSERT_THAT(driver.all<AnswerGroup>(), SizeIs(1));
+  EXPECT_TRUE(driver.all<AnswerGroup>()[0]->stop);
+}
+
 TEST(TrainRun, AGroupThatDoesNotStopInTimeIsKilledAndThatIsNoFailure) {
   Driver driver(with_failures(1, 0));
   driver.began();
