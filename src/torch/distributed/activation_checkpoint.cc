@@ -44,18 +44,26 @@ class GeneratorStates {
   std::vector<std::pair<at::Generator, Tensor>> states_;
 };
 
+// Restores the states that it began with at its end.
+struct GeneratorGuard {
+  explicit GeneratorGuard(const std::vector<Tensor>& tensors) : states(tensors) {}
+  ~GeneratorGuard() { states.restore(); }
+  GeneratorGuard(const GeneratorGuard&) = delete;
+  GeneratorGuard& operator=(const GeneratorGuard&) = delete;
+
+  GeneratorStates states;
+};
+
 // A call, to be repeated as it was.
 struct Call : torch::CustomClassHolder {
   explicit Call(detail::TensorFunction function) : function(std::move(function)) {}
 
   // Returns the outputs for inputs that have no past.
   std::vector<Tensor> repeat(const std::vector<Tensor>& inputs) {
-    GeneratorStates now(inputs);
+    const GeneratorGuard now(inputs);
     random->restore();
     const at::ThreadLocalStateGuard as_then(thread_state);
-    std::vector<Tensor> outputs = function(inputs);
-    now.restore();
-    return outputs;
+    return function(inputs);
   }
 
   detail::TensorFunction function;

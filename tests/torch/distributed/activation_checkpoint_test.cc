@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <vector>
 
 #include "cadre/train_torch.h"
@@ -87,6 +88,36 @@ TEST(CheckpointActivations, WithoutGradientsTheFunctionIsCalledOnce) {
   Net net = make_net(true);
   net->forward(torch::ones({4, 6}));
   EXPECT_EQ(net->blocks[0]->as<BlockImpl>()->calls, 1);
+}
+
+TEST(CheckpointActivations, ASecondBackwardPassOverAGraphThatIsKeptComputesAgain) {
+  const auto run = [](bool recomputes) {
+    Net net = make_net(recomputes);
+    const Tensor loss = net->forward(torch::ones({4, 6})).square().sum();
+    loss.backward({}, /*retain_graph=*/true);
+    loss.backward();
+    EXPECT_EQ(net->blocks[0]->as<BlockImpl>()->calls, recomputes ? 3 : 1);
+    EXPECT_ANY_THROW(loss.backward()) << "the graph was kept once";
+    return gradients_of(*net);
+  };
+  expect_equal(run(true), run(false));
+}
+
+// They were those of the first call again.
+TEST(CheckpointActivations, RandomNumbersGoOnAfterASecondCallThatThrows) {
+  torch::manual_seed(3);
+  torch::rand({2});
+  const Tensor next = torch::rand({2});
+  torch::manual_seed(3);
+  int calls = 0;
+  const Tensor output = checkpoint_activations(
+      [&calls](const Tensor& x) {
+        if (++calls > 1) throw std::runtime_error("only once");
+        return x * torch::rand({2});
+      },
+      torch::ones({2}).requires_grad_());
+  EXPECT_ANY_THROW(output.sum().backward());
+  EXPECT_TRUE(torch::equal(torch::rand({2}), next));
 }
 
 TEST(CheckpointActivations, SeveralInputsAndOutputsMayBe) {
