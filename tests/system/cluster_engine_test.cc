@@ -27,6 +27,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -130,6 +131,8 @@ class WatchedProcesses final : public Provider {
   }
   std::vector<engine::cluster::NodeProcess> processes() const override { return agents_.processes(); }
   std::vector<engine::cluster::AgentConnection> take_connections() override { return agents_.take_connections(); }
+  void note_connected(const std::set<std::pair<std::uint64_t, std::int64_t>>& agents) override { connected_ = agents; }
+  const std::set<std::pair<std::uint64_t, std::int64_t>>& connected() const { return connected_; }
   // Lets the next look fail.
   void fail() { fails_ = true; }
   std::vector<ProviderEvent> take_events() override {
@@ -159,6 +162,7 @@ class WatchedProcesses final : public Provider {
  private:
   Processes agents_;
   AgentStart start_;
+  std::set<std::pair<std::uint64_t, std::int64_t>> connected_ = {};
   int requests_ = 0;
   std::int64_t requested_nodes_ = 0;
   int ended_agents_ = 0;
@@ -449,6 +453,12 @@ TEST_F(ClusterEngineTest, AnAgentWithoutWhatHasStartedItGoesInOrderAndAnotherOne
   ASSERT_TRUE(heard.until([this] { return !heard.left.empty(); }));
   EXPECT_EQ(heard[worker].reports.size(), 500U);
   EXPECT_EQ(heard.exit(worker), engine::conformance::exited_with_0);
+}
+
+TEST_F(ClusterEngineTest, AProviderIsToldWhichAgentsAreConnected) {
+  nodes.provider->end(0, std::chrono::steady_clock::now() + 1h);
+  ASSERT_TRUE(heard.until([this] { return nodes.provider->connected().size() == 2; }));
+  EXPECT_THAT(nodes.provider->connected(), ::testing::ElementsAre(::testing::Pair(1U, 0), ::testing::Pair(1U, 1)));
 }
 
 TEST_F(ClusterEngineTest, WithoutNodesAndWithoutHopeItEnds) {

@@ -56,8 +56,8 @@ class NodesByCommandTest : public ::testing::Test {
     return process > 0 ? process : std::numeric_limits<::pid_t>::max();
   }
 
-  void begin(NodeCommands commands) {
-    nodes = std::make_unique<NodesByCommand>(std::move(commands), "jobs", own_variables());
+  void begin(NodeCommands commands, std::chrono::milliseconds patience = NodesByCommand::unanswered_end) {
+    nodes = std::make_unique<NodesByCommand>(std::move(commands), "jobs", own_variables(), patience);
   }
   void request(NodeRequest request) {
     request.group = "g";
@@ -102,12 +102,35 @@ class NodesByCommandTest : public ::testing::Test {
             .list = {"/bin/sh", "-c",
                      "cd " + directory.path().string() +
                          "; echo >>lists; for job in $PWD/job_*; do echo \"$job waits\"; done; cat states 2>/dev/null; "
-                         "exit $(cat code 2>/dev/null)"},
+                         "cat errors >&2 2>/dev/null; exit $(cat code 2>/dev/null)"},
             .id = "<(.*)>",
             .ended = "has ended"};
   }
   fs::path job(int request, int ordinal) const {
     return directory.path() / ("job_" + node_name("jobs", static_cast<std::uint64_t>(request), ordinal));
+  }
+
+  // Lets lists fail from now on.
+  void fail_lists(const std::string& errors) const {
+    std::ofstream(directory.path() / "errors") << errors << "\n";
+    std::ofstream(directory.path() / "code") << "1";
+  }
+  // Lets lists have no jobs from now on, which run on.
+  void hide_jobs() const {
+    for (const auto& entry : fs::directory_iterator(directory.path())) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("job_")) fs::rename(entry.path(), directory.path() / ("hidden_" + name));
+    }
+  }
+  // Turns until so many lists have ended from now on.
+  bool until_lists(std::uintmax_t count) {
+    const fs::path lists = directory.path() / "lists";
+    std::error_code none;
+    fs::remove(lists, none);
+    return until([&] {
+      nodes->look_soon();
+      return fs::exists(lists) && fs::file_size(lists) > count;
+    });
   }
 
   TemporaryDirectory directory;
@@ -274,11 +297,11 @@ TEST_F(NodesByCommandTest, AJobHasEndedWhenTwoListsLackItOrWhenOneSaysSo) {
   EXPECT_THAT(nodes->processes(), SizeIs(1));
 }
 
-TEST_F(NodesByCommandTest, AListThatFailsIsNotBelievedAtOnce) {
+TEST_F(NodesByCommandTest, AListThatFailsAndNamesAJobIsNotBelievedAtOnce) {
   begin(queue());
   request({.id = 1});
   ASSERT_TRUE(until([&] { return nodes->processes().size() == 1; }));
-  std::ofstream(directory.path() / "code") << "1";
+  fail_lists("Unknown job " + job(1, 0).string());
   fs::remove(job(1, 0));
   fs::remove(directory.path() / "lists");
   ASSERT_TRUE(until([&] {
@@ -286,6 +309,49 @@ TEST_F(NodesByCommandTest, AListThatFailsIsNotBelievedAtOnce) {
     return !ended().empty();
   }));
   EXPECT_GE(fs::file_size(directory.path() / "lists"), 4U);
+}
+
+TEST_F(NodesByCommandTest, AListThatFailsAndHasOtherJobsSaysThatAJobHasEnded) {
+  begin(queue());
+  request({.id = 1, .nodes = 2});
+  ASSERT_TRUE(until([&] { return nodes->processes().size() == 2; }));
+  fail_lists("");
+  fs::remove(job(1, 1));
+  ASSERT_TRUE(until([&] {
+    nodes->look_soon();
+    return !ended().empty();
+  }));
+  EXPECT_EQ(ended().front().ordinal, 1);
+  EXPECT_THAT(nodes->processes(), SizeIs(1));
+}
+
+TEST_F(NodesByCommandTest, AQueueThatDoesNotAnswerEndsNoJob) {
+  begin(queue());
+  request({.id = 1, .nodes = 2});
+  ASSERT_TRUE(until([&] { return nodes->processes().size() == 2; }));
+  fail_lists("the server is down");
+  hide_jobs();
+  ASSERT_TRUE(until_lists(8));
+  EXPECT_THAT(ended(), IsEmpty());
+  EXPECT_THAT(nodes->processes(), SizeIs(2));
+}
+
+TEST_F(NodesByCommandTest, AJobWhoseAgentIsNotConnectedEndsWhenTheQueueHasNotAnsweredForLong) {
+  begin(queue(), std::chrono::milliseconds(1));
+  request({.id = 1, .nodes = 2});
+  ASSERT_TRUE(until([&] { return nodes->processes().size() == 2; }));
+  fail_lists("the server is down");
+  hide_jobs();
+  nodes->note_connected({{1, 1}});
+  ASSERT_TRUE(until([&] {
+    nodes->look_soon();
+    return !ended().empty();
+  }));
+  ASSERT_TRUE(until_lists(8));
+  ASSERT_THAT(ended(), SizeIs(1));
+  EXPECT_EQ(ended().front().ordinal, 0);
+  EXPECT_EQ(ended().front().reason,
+            "nothing is known of job " + job(1, 0).string() + ": /bin/sh fails: the server is down");
 }
 
 TEST_F(NodesByCommandTest, AJobThatIsGivenBackIsCancelledAlsoBeforeItsIdIsKnown) {

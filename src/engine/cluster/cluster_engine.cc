@@ -595,6 +595,11 @@ void ClusterEngine::watch_provider() {
 }
 
 void ClusterEngine::take_provider_events() {
+  std::set<Place> connected;
+  for (const auto& [id, member] : members_) {
+    if (member.link->is_connected()) connected.insert(member.place());
+  }
+  provider_->note_connected(connected);
   for (const ProviderEvent& event : provider_->take_events()) {
     std::visit(base::Overload{[this](const Queued& queued) {
                                 requests_.note(queued);

@@ -20,8 +20,8 @@ constexpr auto kListAfterChange = seconds(5);
 constexpr auto kListOtherwise = seconds(30);
 constexpr auto kChange = seconds(60);
 constexpr auto kListSoon = seconds(1);
-// Lists in a row that must lack a job before it counts as ended. One list may be too early, and a list that fails may
-// do so because its server is busy.
+// Lists in a row that must lack a job before it counts as ended. One list may be too early, and one that fails, though
+// it names jobs, may do so because its server is busy.
 constexpr std::int64_t kMostMissed = 2;
 constexpr std::int64_t kMostMissedOfFailed = 4;
 // Variable by which a process that continues recognises the command.
@@ -35,8 +35,9 @@ std::string how_it_ended(const NodeCommands& commands, const Command& command) {
 
 }  // namespace
 
-NodesByCommand::NodesByCommand(NodeCommands commands, std::string jobs, Variables own)
-    : commands_(std::move(commands)), jobs_(std::move(jobs)), own_(std::move(own)) {}
+NodesByCommand::NodesByCommand(NodeCommands commands, std::string jobs, Variables own,
+                               std::chrono::milliseconds patience)
+    : commands_(std::move(commands)), jobs_(std::move(jobs)), own_(std::move(own)), patience_(patience) {}
 
 // ---- Beginnings
 
@@ -295,24 +296,39 @@ void NodesByCommand::look_at_list() {
   if (Clock::now() > listed_ + kMostTime) list_->kill(SIGKILL);
   if (!list_->update()) return;
   const std::unique_ptr<Command> list = std::move(list_);
-  const std::string printed(list->output());
-  const bool is_whole = list->has_succeeded() && !list->is_output_cut();
-  for (auto& [place, node] : nodes_) compare(place, node, printed, is_whole);
+  Listing listing{.printed = std::string(list->output()),
+                  .errors = std::string(list->errors()),
+                  .is_whole = list->has_succeeded() && !list->is_output_cut()};
+  listing.has_some = !list->is_output_cut() && std::ranges::any_of(nodes_, [&](const auto& entry) {
+    return !entry.second.job.empty() && line_of(listing.printed, entry.second.job);
+  });
+  for (auto& [place, node] : nodes_) compare(place, node, listing);
 }
 
-// Some commands also fail if one of several jobs is not known any more: the jobs that they list count all the same.
-void NodesByCommand::compare(const Place& place, Node& node, const std::string& printed, bool is_whole) {
+// Some commands also fail if one of several jobs is not known any more, and name it, or list the others. A list that
+// fails otherwise is no answer: the queue's server is down, and its jobs run on.
+void NodesByCommand::compare(const Place& place, Node& node, const Listing& list) {
   if (node.job.empty() || node.has_ended || listed_ <= node.submitted) return;
-  const std::optional<std::string> line = line_of(printed, node.job);
-  if (line) {
+  const std::optional<std::string> line = line_of(list.printed, node.job);
+  if (line || (!list.is_whole && connected_.contains(place))) {
     node.missed = 0;
+    node.unanswered_since.reset();
+    if (!line) return;
     if (finds(commands_.ended, *line)) return end(place, node, *line);
     tell_waiting(place, node, *line);
     if (node.is_released && node.is_cancelled && listed_ > node.cancelled) cancel(place, node);  // it was of no use
     return;
   }
-  if (++node.missed < (is_whole ? kMostMissed : kMostMissedOfFailed)) return;
-  end(place, node, fmt::format("job {} is not listed any more", node.job));
+  if (list.is_whole || list.has_some || line_of(list.errors, node.job)) {
+    if (++node.missed < (list.is_whole ? kMostMissed : kMostMissedOfFailed)) return;
+    return end(place, node, fmt::format("job {} is not listed any more", node.job));
+  }
+  if (!node.unanswered_since) node.unanswered_since = listed_;
+  if (Clock::now() - *node.unanswered_since < patience_) return;
+  const std::string errors = in_one_line(list.errors);
+  end(place, node,
+      fmt::format("nothing is known of job {}: {} fails{}{}", node.job, commands_.list.front(),
+                  errors.empty() ? "" : ": ", errors));
 }
 
 // ---- Events

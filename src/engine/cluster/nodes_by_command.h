@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,8 +20,14 @@ namespace cadre::engine::cluster {
 // change, else every 30 s.
 class NodesByCommand final : public Provider {
  public:
+  using Place = std::pair<std::uint64_t, std::int64_t>;  // a request, and an ordinal
+
+  // Time without an answer about a job after which one whose agent is not connected counts as ended.
+  static constexpr std::chrono::minutes unanswered_end{10};
+
   // `jobs` is common to the names of all nodes; `own` is the environment of this process. The commands have no faults.
-  NodesByCommand(NodeCommands commands, std::string jobs, Variables own);
+  NodesByCommand(NodeCommands commands, std::string jobs, Variables own,
+                 std::chrono::milliseconds patience = unanswered_end);
 
   void request(const NodeRequest& request, const AgentStart& start) override;
   void release(std::uint64_t request) override;
@@ -31,6 +38,7 @@ class NodesByCommand final : public Provider {
   bool ends_agents() const override { return has_queue(commands_) || !commands_.cancel.empty(); }
   bool is_giving_back() const override;
   std::vector<AgentConnection> take_connections() override { return std::exchange(connections_, {}); }
+  void note_connected(const std::set<Place>& agents) override { connected_ = agents; }
   void look_soon() override;
   std::vector<ProviderEvent> take_events() override;
   std::optional<std::chrono::steady_clock::time_point> next_look() const override;
@@ -39,7 +47,6 @@ class NodesByCommand final : public Provider {
  private:
   using Clock = std::chrono::steady_clock;
   using TimePoint = Clock::time_point;
-  using Place = std::pair<std::uint64_t, std::int64_t>;  // a request, and an ordinal
 
   struct Node {
     NodeRequest request = {};
@@ -49,7 +56,9 @@ class NodesByCommand final : public Provider {
     std::unique_ptr<Command> submit = {};
     TimePoint submitted = {};
     std::string told = {};    // the last Queued event
-    std::int64_t missed = 0;  // lists without it, in a row
+    std::int64_t missed = 0;  // answers without it, in a row
+    // The beginning of the first list in a row that was no answer about it.
+    std::optional<TimePoint> unanswered_since = {};
     bool is_released = false;
     TimePoint released = {};
     bool has_ended = false;
@@ -57,6 +66,14 @@ class NodesByCommand final : public Provider {
     TimePoint next_cancel = TimePoint::max();  // to end that command, or to start it
     bool is_cancelled = false;                 // the command has ended
     TimePoint cancelled = {};                  // then
+  };
+
+  // A list of jobs.
+  struct Listing {
+    std::string printed = {};
+    std::string errors = {};
+    bool is_whole = false;  // it has succeeded
+    bool has_some = false;  // it has lines of jobs of this program, and its end
   };
 
   void begin(const Place& place, Node& node);
@@ -68,7 +85,7 @@ class NodesByCommand final : public Provider {
   void look_at_cancellation(const Place& place, Node& node);
   bool is_to_be_cancelled(const Node& node) const;
   void look_at_list();
-  void compare(const Place& place, Node& node, const std::string& printed, bool is_whole);
+  void compare(const Place& place, Node& node, const Listing& list);
   void end(const Place& place, Node& node, const std::string& reason, bool is_certain = true);
   void tell_waiting(const Place& place, Node& node, const std::string& why);
   void give_back(const Place& place, Node& node);
@@ -78,6 +95,8 @@ class NodesByCommand final : public Provider {
   NodeCommands commands_;
   std::string jobs_;
   Variables own_;
+  std::chrono::milliseconds patience_;
+  std::set<Place> connected_ = {};
   std::map<Place, Node> nodes_ = {};
   std::map<std::string, TimePoint> last_used_ = {};  // hosts without a node
   std::unique_ptr<Command> list_ = {};

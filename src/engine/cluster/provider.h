@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -135,6 +136,8 @@ class Provider {
   // or none.
   virtual std::optional<std::chrono::steady_clock::time_point> all_end() const { return std::nullopt; }
 
+  // Says which agents are connected now, by request and ordinal; before take_events().
+  virtual void note_connected(const std::set<std::pair<std::uint64_t, std::int64_t>>& /*agents*/) {}
   // Asks as soon as possible what became of the nodes, and when they end.
   virtual void look_soon() {}
   // Returns what has happened since the last call, without waiting.
