@@ -86,6 +86,12 @@ ino_t number_of(const fs::path& file) {
   std::cout << "replied: " << reply.error << std::endl;
 });
 
+// Asks three times, and reports.
+[[maybe_unused]] const bool asks_often = entry("asks often", [](channel::WorkerEnd& end, const Value&) {
+  for (int i = 0; i < 3; ++i) end.call(channel::Request{});
+  end.report({.step = 1, .metrics = {{"asked", 3}}, .checkpoint = ""});
+});
+
 std::unique_ptr<ClusterEngine> make_two_agents() {
   return std::make_unique<ClusterEngine>(
       std::make_unique<engine::cluster::Processes>(),
@@ -336,6 +342,47 @@ TEST_F(CarrierTest, EachOfManyCheckpointsThatAreAskedForAtOnceIsBrought) {
   ASSERT_TRUE(heard.until_all_exited(std::nullopt));
   EXPECT_EQ(heard.exit(1), engine::conformance::exited_with_0);
   EXPECT_THAT(content_of(run / "asker/stdout"), HasSubstr("replied: \n"));
+}
+
+TEST_F(CarrierTest, CheckpointsThatAWorkerHasAskedForStayUntilItsReportIsAnswered) {
+  const engine::NodeId node = engine->nodes().at(0).id;
+  fs::create_directories(run / "asker");
+  engine->start(1, {.assignment = {"asks often", Value(Dict{})}, .node = node, .directory = root(0) / "asker"});
+  heard.started.insert(1);
+  const std::vector<std::string> names = {"checkpoint_0", "checkpoint_1", "checkpoint_2"};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    fs::create_directories(run / names[i]);
+    std::ofstream(run / names[i] / "model") << "m";
+    ASSERT_TRUE(heard.until([&] { return heard[1].finished > i; }, std::nullopt));
+    engine->bring(1, {names[i]});
+    engine->reply(1, channel::Reply{.call = static_cast<channel::CallNumber>(i + 1)});
+  }
+  ASSERT_TRUE(heard_from(1, 1));
+  for (const std::string& name : names) EXPECT_TRUE(fs::exists(root(0) / name / "model")) << name;
+  engine->answer(1, {});
+  ASSERT_TRUE(heard.until_all_exited(std::nullopt));
+  EXPECT_EQ(heard.exit(1), engine::conformance::exited_with_0);
+}
+
+TEST_F(CarrierTest, ANodeKeepsTheLatestTwoCheckpointsOfAWorkerWhoseReportIsAnswered) {
+  const WorkerId worker = start(0, 3, 10);
+  ASSERT_TRUE(heard_from(worker, 1));
+  const std::vector<std::string> names = {"checkpoint_0", "checkpoint_1", "checkpoint_2"};
+  for (const std::string& name : names) {
+    fs::create_directories(run / name);
+    std::ofstream(run / name / "model") << "m";
+    engine->bring(worker, {name});
+  }
+  engine->answer(worker, {});
+  ASSERT_TRUE(heard_from(worker, 2));
+  for (const std::string& name : names) EXPECT_TRUE(fs::exists(root(0) / name / "model")) << name << " was answered";
+  engine->answer(worker, {});
+  ASSERT_TRUE(heard_from(worker, 3));
+  EXPECT_TRUE(heard.until([&] { return !fs::exists(root(0) / names[0]); }, std::nullopt));
+  EXPECT_TRUE(fs::exists(root(0) / names[1] / "model"));
+  EXPECT_TRUE(fs::exists(root(0) / names[2] / "model"));
+  engine->answer(worker, {});
+  ASSERT_TRUE(heard.until_all_exited(std::nullopt));
 }
 
 TEST_F(CarrierTest, AWorkerWhoseNeedsCannotBeHadIsNotStarted) {

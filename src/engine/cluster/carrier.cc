@@ -21,7 +21,8 @@ namespace cadre::engine::cluster {
 namespace fs = std::filesystem;
 namespace {
 
-// A worker may still read the checkpoint before its latest one.
+// Checkpoints that a node keeps for a worker when a report of it is answered: it may still read the one before its
+// latest one. Until then all stay that it has asked for.
 constexpr std::size_t kMostCheckpoints = 2;
 constexpr auto kUntilTriedAgain = std::chrono::seconds(5);
 constexpr auto kTryingPeriod = std::chrono::milliseconds(100);
@@ -132,6 +133,7 @@ void Carrier::bring(WorkerId id, const std::vector<std::string>& files) {
 
 void Carrier::answer(WorkerId id, const channel::Answer& answer) {
   call(id, [this, id, answer] { ForwardingEngine::answer(id, answer); });
+  if (const auto found = workers_.find(id); found != workers_.end()) drop_older(found->second);
 }
 void Carrier::reply(WorkerId id, const channel::StoreReply& reply) {
   call(id, [this, id, reply] { ForwardingEngine::reply(id, reply); });
@@ -185,21 +187,8 @@ void Carrier::make_calls_on(NodeId node) {
 
 void Carrier::need(Worker& worker, const std::string& place) {
   std::error_code none;
-  if (fs::is_directory(directory_ / place, none) && std::ranges::find(worker.holds, place) == worker.holds.end()) {
-    // Keeps checkpoints that calls wait for: several threads of a worker may each ask for one at once.
-    const auto is_awaited = [&worker](const std::string& held) {
-      return worker.needs.contains(held) ||
-             std::ranges::any_of(worker.calls, [&](const Call& call) { return call.needs.contains(held); });
-    };
-    while (worker.holds.size() >= kMostCheckpoints) {
-      const auto former = std::ranges::find_if_not(worker.holds, is_awaited);
-      if (former == worker.holds.end()) break;
-      const std::string dropped = std::move(*former);
-      worker.holds.erase(former);
-      drop_unless_held(worker.node, dropped);
-    }
+  if (fs::is_directory(directory_ / place, none) && std::ranges::find(worker.holds, place) == worker.holds.end())
     worker.holds.push_back(place);
-  }
   OnNode& node = on_nodes_[worker.node];
   node.unneeded.erase(place);
   if (node.there.contains(place)) return;
@@ -209,6 +198,20 @@ void Carrier::need(Worker& worker, const std::string& place) {
   if (!is_on_its_way && rename_reported(worker.node, place)) return;
   worker.needs.insert(place);
   if (!is_on_its_way) node.to_send.push_back(place);
+}
+
+// Keeps checkpoints that calls wait for, too.
+void Carrier::drop_older(Worker& worker) {
+  const auto is_awaited = [&worker](const std::string& held) {
+    return std::ranges::any_of(worker.calls, [&](const Call& call) { return call.needs.contains(held); });
+  };
+  while (worker.holds.size() > kMostCheckpoints) {
+    const auto former = std::ranges::find_if_not(worker.holds, is_awaited);
+    if (former == worker.holds.end()) return;
+    const std::string dropped = std::move(*former);
+    worker.holds.erase(former);
+    drop_unless_held(worker.node, dropped);
+  }
 }
 
 // Renames what a worker of the node has reported: it is there already, under the name that it had then. Returns false

@@ -4,7 +4,8 @@
 // A node that reaches the storage where the run is published stores there what its workers report, and loads from there
 // what is there only. If it fails there, it does without the storage for a while.
 //
-// A node gets what several of its workers need once, and keeps the latest checkpoint of each that runs there.
+// A node gets what several of its workers need once, and keeps the latest two checkpoints of each that runs there, and
+// those that it has asked for until a report of it is answered.
 #pragma once
 
 #include <cstdint>
@@ -69,7 +70,7 @@ class Carrier final : public ForwardingEngine, private FilePeer {
     std::string fetched = {};     // on its way here; empty: nothing is
     std::string reported = {};    // was fetched last, and has the name on its node still; empty: nothing
     KnownFile reported_here = {};
-    std::deque<std::string> holds = {};  // checkpoints that its node keeps for it, the latest ones
+    std::deque<std::string> holds = {};  // checkpoints that its node keeps for it, the latest one last
     std::string fault = {};              // why it is killed
   };
   using TimePoint = Clock::time_point;
@@ -115,6 +116,7 @@ class Carrier final : public ForwardingEngine, private FilePeer {
 
   void clear_nodes();
   void need(Worker& worker, const std::string& place);
+  void drop_older(Worker& worker);
   bool rename_reported(NodeId node, const std::string& place);
   void call(WorkerId id, std::function<void()> make, std::function<void(const std::string& fault)> make_without = {});
   void make_calls(WorkerId id);
