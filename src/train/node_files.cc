@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <system_error>
 
-#include "cadre/error.h"
 #include "checkpoint/checkpoint_files.h"
 #include "storage/remote_directory.h"
 
@@ -39,16 +40,22 @@ std::optional<Event> NodeFiles::arrived(const engine::Fetched& fetched) {
   const auto parts = std::ranges::count_if(here_, is_of_it);
   if (stored.empty() || std::ssize(stored) == parts) return CheckpointUploaded{number};
   // Some nodes reach the storage, and others do not: what is merged is here.
-  downloads_[number] = std::async(std::launch::async, [this, stored = std::move(stored)] {
+  const auto download = [this, stored = std::move(stored)] {
     std::string fault;
     try {
       for (const std::filesystem::path& part : stored) storage::fetch(part);
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       fault = error.what();
     }
     engine_.wake();
     return fault;
-  });
+  };
+  try {
+    downloads_.insert_or_assign(number, std::async(std::launch::async, download));
+  } catch (const std::system_error& error) {
+    forget(number);
+    return UploadFailed{number, std::string("no thread can be started: ") + error.what(), base::TryAgain::never};
+  }
   return std::nullopt;
 }
 

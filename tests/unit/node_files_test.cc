@@ -10,6 +10,7 @@
 #include "checkpoint/checkpoint_files.h"
 #include "storage/remote_directory.h"
 #include "support/temporary_directory.h"
+#include "support/without_threads.h"
 #include "train/checkpoints.h"
 
 namespace cadre::train {
@@ -18,6 +19,7 @@ namespace {
 using engine::NodeId;
 using ::testing::ElementsAre;
 using ::testing::FieldsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Kind = CheckpointPart::Kind;
 using NodeAndNames = std::tuple<NodeId, std::string, std::string>;
@@ -174,6 +176,19 @@ TEST_F(NodeFilesTest, PartsThatAreStoredWaitForTheirFilesIfOthersAreHere) {
   EXPECT_EQ(std::get<CheckpointUploaded>(events[first_is_done ? 0 : 1]).number, 0);
   EXPECT_EQ(std::get<UploadFailed>(events[first_is_done ? 1 : 0]).number, 1);
   EXPECT_TRUE(fs::exists(run / checkpoint::copy_name(0, 0) / "weights"));
+}
+
+TEST_F(NodeFilesTest, ADownloadForWhichThereIsNoThreadFailsTheCheckpointOnly) {
+  storage::make_remote(directory.path() / checkpoint::copy_name(0, 0),
+                       {.files = {{"weights", Dict{{"size", 7}, {"part", "0"}}}}, .place = "checkpoint_0"});
+  std::filesystem::create_directories(directory.path() / checkpoint::copy_name(0, 1));
+  report({{.rank = 0, .path = ".reporting_1_0_0", .node = 7}, {.rank = 1, .path = ".reporting_1_1_0", .node = 8}});
+  arrives(7, ".reporting_1_0_0");
+  if (!test_support::without_threads([&] { arrives(8, ".reporting_1_1_0"); }))
+    GTEST_SKIP() << "calls cannot be refused to a thread here";
+  EXPECT_THAT(failure, HasSubstr("could not be uploaded: no thread can be started"));
+  EXPECT_THAT(engine.kept, ElementsAre(FieldsAre(7, ".reporting_1_0_0", ""), FieldsAre(8, ".reporting_1_1_0", "")));
+  EXPECT_THAT(commits, IsEmpty());
 }
 
 TEST_F(NodeFilesTest, PartsThatAreAllStoredStayThere) {
