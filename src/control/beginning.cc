@@ -85,9 +85,18 @@ Session begin(const fs::path& directory, const publish::Place& place, const stor
               const std::function<void()>& write_objects, const std::string& function, const Dict& options) {
   store::ExperimentLock lock(directory);
   auto publication = publish::Publication::begin(place, directory, tenant.restore);
-  write_objects();  // before the store exists, which refers to them
-  return {directory, std::move(lock), std::move(publication),
-          store::ExperimentStore::create(directory, {directory.filename(), function, base::to_json(options)})};
+  const auto create_store = [&] {
+    try {
+      write_objects();  // before the store exists, which refers to them
+      return store::ExperimentStore::create(directory, {directory.filename(), function, base::to_json(options)});
+    } catch (...) {
+      std::error_code ignored;
+      if (!store::has_store(directory)) fs::remove_all(directory, ignored);  // while it is locked
+      throw;
+    }
+  };
+  store::ExperimentStore store = create_store();
+  return {directory, std::move(lock), std::move(publication), std::move(store)};
 }
 
 Session resume(const fs::path& directory) {

@@ -54,7 +54,8 @@ struct Session {
   std::string name() const { return directory.filename(); }
 };
 
-// Begins a new one in the directory, which was made for it. `write_objects` writes what its options refer to.
+// Begins a new one in the directory, which was made for it, and is removed after an exception but for that of a lock
+// that another process has. `write_objects` writes what its options refer to.
 Session begin(const std::filesystem::path& directory, const publish::Place& place, const store::Tenant& tenant,
               const std::function<void()>& write_objects, const std::string& function, const Dict& options);
 // Continues an existing one.
