@@ -488,8 +488,11 @@ void Publisher::settle_removals(std::set<std::string> needed) {
       const std::lock_guard lock(mutex_);
       held_removals_.erase(directory);
       evictable_.erase(directory);  // a state that was published meanwhile lists it
-    } catch (const StorageError& error) {
-      say(std::string("Warning: ") + error.what());
+      failed_removals_.erase(directory);
+    } catch (const std::exception& error) {
+      if (failed_removals_.insert(directory).second)
+        say(fmt::format("Warning: a checkpoint that nothing needs any more stays: {}; it is tried again and again",
+                        error.what()));
     }
   }
 }

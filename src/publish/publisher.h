@@ -140,6 +140,7 @@ class Publisher {
   std::map<std::string, ResultFile> result_files_;
   Clock::time_point result_files_due_ = {};
   storage::BackOff back_off_;
+  std::set<std::string> failed_removals_;  // those of held_removals_ of which the user knows that they have failed
 
   // Shared by all threads, guarded by mutex_.
   mutable std::mutex mutex_;

@@ -199,6 +199,26 @@ TEST_F(PublisherTest, LeavesACheckpointThatIsToBeRemovedToItsRemoval) {
   publisher_.reset();  // it calls a function of this test
 }
 
+TEST_F(PublisherTest, SaysOnceThatACheckpointCannotBeRemoved) {
+  add_checkpoint(0, "trial/checkpoint_000000");
+  start();
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  fs::rename(experiment_ / "trial", experiment_ / "elsewhere");
+  fs::create_directory_symlink("elsewhere", experiment_ / "trial");  // the removal follows no link, and fails
+  std::atomic<bool> is_taken = false;
+  storage_->before_upload = [&](const std::string& name) {
+    if (name.ends_with("segment")) is_taken = is_taken || publisher_->takes_over_removal("trial/checkpoint_000000");
+  };
+  for (const std::int64_t id : {1, 2, 3}) {
+    add_checkpoint(id, "trial/checkpoint_00000" + std::to_string(id));
+    ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  }
+  ASSERT_TRUE(is_taken);
+  EXPECT_THAT(publisher_->removals(), testing::ElementsAre("trial/checkpoint_000000"));
+  EXPECT_THAT(publisher_->take_messages(), testing::ElementsAre(testing::HasSubstr("stays: cannot remove")));
+  publisher_.reset();  // it calls a function of this test
+}
+
 TEST_F(PublisherTest, SaysNothingOfACheckpointThatWasRemovedWhileItWasBeingPublished) {
   add_checkpoint(0, "trial/checkpoint_000000");
   start();
