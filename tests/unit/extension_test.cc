@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
+#include "cadre/tune/stoppers.h"
 #include "support/experiment_driver.h"
 #include "tune/options/extend.h"
 
@@ -67,6 +68,17 @@ TEST(Extension, TrialsThatTheFormerStopEndedGoOnFromTheirCheckpoints) {
       said(driver),
       HasSubstr(
           R"({"stop": {"thresholds": {"training_iteration": 4.0}, "stoppers": []}}; 1 trial that had ended goes on)"));
+  EXPECT_THAT(driver.report(0, at(3)), IsEmpty());
+  EXPECT_THAT(driver.report(0, at(4)), ElementsAre("end 0"));
+}
+
+TEST(Extension, AStopAfterANumberOfResultsCountsThoseBeforeIt) {
+  Driver driver(options_of(1, MaximumIterationStopper{2}), 1);
+  driver.report(0, at(1));
+  driver.report(0, at(2), ".reporting_1");
+  unwind(driver, 0);
+  ASSERT_TRUE(driver.finished());
+  EXPECT_THAT(extend(driver, {.stop = Stop(MaximumIterationStopper{4})}), ElementsAre("extend 0", "launch 0"));
   EXPECT_THAT(driver.report(0, at(3)), IsEmpty());
   EXPECT_THAT(driver.report(0, at(4)), ElementsAre("end 0"));
 }

@@ -36,6 +36,8 @@ class Fed {
     return stoppers_.on_result_recorded(view(index), result);
   }
   void end(TrialIndex index) { stoppers_.on_trial_end(view(index)); }
+  // Results that led to the state of the trials that are fed next.
+  void set_num_results(std::int64_t count) { trial_.step = count; }
   bool stops_all() {
     restore();
     return stoppers_.stop_all().has_value();
@@ -78,6 +80,14 @@ TEST(Stoppers, ResultsAreCountedForEachTrial) {
   EXPECT_FALSE(fed.feed(1, 1));
   fed.end(0);
   EXPECT_FALSE(fed.feed(0, 1));
+}
+
+TEST(Stoppers, ResultsFromBeforeAStopperCountForIt) {
+  Fed fed(MaximumIterationStopper{4});
+  fed.set_num_results(2);
+  EXPECT_FALSE(fed.feed(0, 1));
+  fed.set_num_results(9);  // it continues from another trial
+  EXPECT_TRUE(fed.feed(0, 1));
 }
 
 TEST(Stoppers, ATrialOnAPlateauIsStopped) {

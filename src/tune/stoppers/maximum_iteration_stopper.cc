@@ -15,7 +15,9 @@ class IterationCounter final : public Stopper {
   explicit IterationCounter(MaximumIterationStopper options) : options_(options) {}
 
   bool on_result(const TrialView& trial, const Metrics&) override {
-    return ++counts_[trial.index()] >= options_.max_iter;
+    // A trial that goes on after its end, or under another stop, has results that this stopper has not counted.
+    const auto count = counts_.try_emplace(trial.index(), trial.num_results()).first;
+    return ++count->second >= options_.max_iter;
   }
   void on_trial_end(const TrialView& trial) override { counts_.erase(trial.index()); }
   Value save() const override { return to_stored(counts_); }
