@@ -7,6 +7,8 @@
 #include <random>
 
 #include "base/json.h"
+#include "cadre/error.h"
+#include "cadre/faults.h"
 #include "cadre/tune/searchers.h"
 #include "cadre/tune/tuner.h"
 #include "tune/held_options.h"
@@ -266,6 +268,21 @@ TEST(Repeater, ARepetitionMayDifferByRounding) {
       searcher->on_trial_end(one, TrialStatus::terminated, {{"loss", trial}});
   }
   EXPECT_THAT(searcher->debug_string(), ::testing::HasSubstr("of 100 trials"));
+}
+
+TEST(WarmStart, ARepeaterBelongsAroundItAndNotIntoIt) {
+  const std::vector<WarmStart::EarlierTrial> trials = {{.config = {{"x", 0.5}}, .result = {{"loss", 1}}}};
+  const auto check = [](const auto& searcher) {
+    Faults faults;
+    searcher.check(TunerOptions(), faults);
+    faults.throw_if_any("the experiment");
+  };
+  const AnySearcher repeater = Repeater{.searcher = RandomSearch{}};
+  for (const AnySearcher& inner : {repeater, AnySearcher(ConcurrencyLimiter{.searcher = repeater})}) {
+    EXPECT_THAT([&] { check(WarmStart{.searcher = inner, .trials = trials}); },
+                ::testing::ThrowsMessage<InvalidArgument>(::testing::HasSubstr("put the WarmStart into it")));
+  }
+  EXPECT_NO_THROW(check(Repeater{.searcher = WarmStart{.searcher = RandomSearch{}, .trials = trials}}));
 }
 
 // A searcher that is forgotten above is one that nobody tests.

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "cadre/tune/searchers/concurrency_limiter.h"
+#include "cadre/tune/searchers/repeater.h"
 #include "cadre/tune/tuner.h"
 #include "tune/inner_options.h"
 
@@ -58,6 +60,12 @@ void read_trials(const std::filesystem::path& directory, const Space& space,
                     others, directory.string()));
 }
 
+// Returns true if a searcher is a Repeater, or limits one.
+bool holds_repeater(const AnySearcher& searcher) {
+  const auto* const limiter = searcher.get_if<ConcurrencyLimiter>();
+  return searcher.get_if<Repeater>() != nullptr || (limiter != nullptr && holds_repeater(limiter->searcher));
+}
+
 std::vector<WarmStart::EarlierTrial> all_of(const WarmStart& options) {
   std::vector<WarmStart::EarlierTrial> all = options.read.value_or(std::vector<WarmStart::EarlierTrial>());
   all.insert(all.end(), options.trials.begin(), options.trials.end());
@@ -87,6 +95,9 @@ void WarmStart::complete(TunerOptions& options, std::vector<std::string>& notes)
 
 void WarmStart::check(const TunerOptions& options, Faults& faults) const {
   check_inner(searcher, "searcher", "tune::TPE{}", options, faults);
+  faults.unless(!holds_repeater(searcher), "searcher",
+                "a Repeater would take earlier trials for repetitions of one suggestion: put the WarmStart into it, as "
+                "in Repeater{.searcher = WarmStart{...}}");
   const std::size_t count = trials.size() + (read ? read->size() : 0);
   faults.unless(count > 0, "experiments",
                 experiments.empty() ? "name the directories of earlier experiments, or give trials"
