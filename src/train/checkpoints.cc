@@ -187,7 +187,8 @@ void Checkpoints::drop_promised(Actions& actions) {
   early_ends_.clear();
   for (std::size_t i = 0; i < pending_.size();) {
     if (pending_[i].state == State::promised) {
-      give_up(pending_[i].number, "its worker is gone", actions);
+      const std::string lost = give_up(pending_[i].number, "its worker is gone", actions);
+      actions.push_back(Say{"Warning: " + lost});
     } else {
       ++i;
     }
@@ -204,7 +205,9 @@ void Checkpoints::resume(const ControllerStarted& event, Actions& actions) {
   end_group();
   drop_promised(actions);
   for (const CheckpointNumber number : event.lost_uploads) {
-    if (find(number) != nullptr) give_up(number, "it is not there any more", actions);
+    if (find(number) == nullptr) continue;
+    const std::string lost = give_up(number, "it is not there any more", actions);
+    actions.push_back(Say{"Warning: " + lost});
   }
   for (PendingCheckpoint& pending : pending_) {
     pending.tries = 0;

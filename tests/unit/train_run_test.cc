@@ -845,6 +845,28 @@ TEST(TrainRun, AFunctionThatNamesNoDirectoryHasFailed) {
   EXPECT_THAT(driver.run().checkpoints().pending(), IsEmpty());
 }
 
+TEST(TrainRun, ACheckpointThatIsLostWithItsWorkerOrItsFilesIsSaid) {
+  Driver driver(with_failures(1, 1));
+  const auto said = [&] {
+    std::string text;
+    for (const Say* one : driver.all<Say>()) text += one->text + "\n";
+    return text;
+  };
+  driver.began();
+  GroupReported event{.attempt = 1, .step = 1};
+  event.checkpoint = {.parts = {{.kind = CheckpointPart::Kind::promised}}, .waits = false};
+  driver.feed(event);
+  driver.ended(0, kKilled);
+  EXPECT_THAT(said(), HasSubstr("Warning: the checkpoint checkpoint_000000 of report 1 could not be uploaded: "
+                                "its worker is gone\n"));
+  driver.began();
+  driver.report(1, true, true);
+  driver.feed(ControllerStarted{.lost_uploads = {1}, .machine = {.cpus = 8}});
+  EXPECT_THAT(said(), HasSubstr("Warning: the checkpoint checkpoint_000001 of report 1 could not be uploaded: "
+                                "it is not there any more\n"));
+  EXPECT_THAT(driver.run().checkpoints().pending(), IsEmpty());
+}
+
 TEST(TrainRun, ACopyThatIsBeingMadeIsNoLeftover) {
   TrainerOptions options;
   options.run_config.failure_config.max_failures = 1;
