@@ -234,6 +234,21 @@ TEST(CmaEs, BeginsAnewWhenItHasConverged) {
   EXPECT_LT(best(Restart::bipop), -0.045);
 }
 
+TEST(CmaEs, StaysAsNarrowAsItIsWhenItHasConvergedWithoutARestart) {
+  ToldSearcher searcher(CMAES{.restart = Restart::none}, {.seed = 1, .space = cube(2), .metric = minimize("loss")});
+  const auto try_more = [&](int trials) {
+    for (int i = 0; i < trials; ++i) {
+      const TrialIndex trial = searcher.add();
+      searcher.end(trial, {{"loss", loss_of(searcher.point(trial))}});
+    }
+  };
+  try_more(3000);
+  const std::string converged = searcher.searcher().debug_string();
+  try_more(300);
+  EXPECT_EQ(searcher.searcher().debug_string(), converged);
+  EXPECT_NEAR(searcher.next().get<double>("x0"), 0.7, 1e-6);
+}
+
 // ---- State
 
 // Ends some of the open trials in another order than they began, in many ways.

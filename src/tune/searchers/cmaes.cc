@@ -80,6 +80,7 @@ class CmaesSearcher final : public Searcher {
   CmaSolution solution_of(const Observation& observation, const Member& member) const;
   void keep_margins();
   std::int64_t num_compared_generations() const;
+  bool is_narrowest() const;
   bool has_converged() const;
   void begin_anew();
 
@@ -245,7 +246,7 @@ void CmaesSearcher::end_generation() {
   }
   const CovarianceAdaptationRates rates(std::max<std::size_t>(ordered_.size(), 1), best_first.size());
   const std::vector<double> weights(rates.weights.begin(), rates.weights.begin() + rates.parents);
-  if (!ordered_.empty()) distribution_.adapt(solutions, rates);
+  if (!ordered_.empty() && !is_narrowest()) distribution_.adapt(solutions, rates);
   if (!choices_.empty()) categories_.adapt(options, weights);
   keep_margins();
 
@@ -273,12 +274,17 @@ void CmaesSearcher::keep_margins() {
   }
 }
 
+// Returns true if the distribution is not to become narrower: its numbers would vanish, and then be NaN.
+bool CmaesSearcher::is_narrowest() const {
+  constexpr double least_deviation = 1e-9;
+  return distribution_.largest_standard_deviation() < least_deviation;
+}
+
 // Source of the conditions: Hansen 2016, appendix B.3.
 bool CmaesSearcher::has_converged() const {
   if (ordered_.empty()) return false;
-  constexpr double least_deviation = 1e-9;
   constexpr double highest_condition = 1e14;
-  if (distribution_.largest_standard_deviation() < least_deviation) return true;
+  if (is_narrowest()) return true;
   if (distribution_.condition() > highest_condition) return true;
   if (std::ssize(restarts_.bests) < num_compared_generations()) return false;
   const auto [least, most] = std::ranges::minmax_element(restarts_.bests);
