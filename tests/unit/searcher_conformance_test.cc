@@ -270,6 +270,24 @@ TEST(Repeater, ARepetitionMayDifferByRounding) {
   EXPECT_THAT(searcher->debug_string(), ::testing::HasSubstr("of 100 trials"));
 }
 
+TEST(Repeater, TrialsThatCameFurtherBeforeTheyWereStoppedAreBetter) {
+  SearcherSetting line = setting();
+  line.space = {{"x", uniform(0, 1)}};
+  const auto searcher = Repeater{.searcher = CMAES{.restart = Restart::none}, .repeat = 2}.make(line);
+  double latest = 0;
+  for (TrialIndex trial = 0; trial < 200; trial += 2) {
+    for (const TrialIndex one : {trial, trial + 1}) {
+      const Config config = *searcher->suggest(one);
+      searcher->on_trial_add(one, config);
+      latest = config.get<double>("x");
+    }
+    const auto iteration = static_cast<std::int64_t>(1000 * latest);
+    for (const TrialIndex one : {trial, trial + 1})
+      searcher->on_trial_end(one, TrialStatus::stopped, {{"loss", latest}, {"training_iteration", iteration}});
+  }
+  EXPECT_GT(latest, 0.8);
+}
+
 TEST(WarmStart, ARepeaterBelongsAroundItAndNotIntoIt) {
   const std::vector<WarmStart::EarlierTrial> trials = {{.config = {{"x", 0.5}}, .result = {{"loss", 1}}}};
   const auto check = [](const auto& searcher) {

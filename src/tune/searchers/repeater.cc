@@ -11,11 +11,13 @@
 
 #include "cadre/tune/tuner.h"
 #include "tune/inner_options.h"
+#include "tune/result_keys.h"
 
 namespace cadre::tune {
 namespace {
 
-// Returns the averages of the numbers of results, without NaN; NaN where there is nothing else.
+// Returns the averages of the numbers of results, without NaN; NaN where there is nothing else. The iteration stays an
+// integer, by which searchers know how far trials came.
 Metrics average(const std::map<TrialIndex, Metrics>& results) {
   std::map<std::string, std::pair<double, int>> sums;
   for (const auto& [trial, result] : results) {
@@ -30,6 +32,10 @@ Metrics average(const std::map<TrialIndex, Metrics>& results) {
   Metrics averages;
   for (const auto& [name, sum] : sums)
     averages.set(name, sum.second == 0 ? std::numeric_limits<double>::quiet_NaN() : sum.first / sum.second);
+  constexpr double kMostIterations = 1e15;
+  const std::optional<double> iteration = averages.number(result_key::training_iteration);
+  if (iteration && std::abs(*iteration) < kMostIterations)
+    averages.set(result_key::training_iteration, static_cast<std::int64_t>(std::llround(*iteration)));
   return averages;
 }
 
