@@ -13,7 +13,7 @@
 namespace cadre::dashboard {
 namespace {
 
-constexpr std::size_t kFewBytes = std::size_t{1} << 20U;  // of changes, which are then not compared with the whole
+constexpr std::size_t kFewBytes = std::size_t{1} << 20U;  // of changes, which are not compared with the whole
 
 }  // namespace
 
@@ -33,8 +33,14 @@ bool LiveDocument::update(Value document) {
   version_ = version;
   document_ = std::move(document);
   if (has_document_) {
+    changes_bytes_ += text.size();
     changes_.push_back({version, std::move(text)});
-    if (changes_.size() > kMostChanges) changes_.pop_front();
+    // More of them than would be sent are of no use.
+    const std::size_t most_bytes = std::max(kFewBytes, whole_.size() / 2);
+    while (!changes_.empty() && (changes_.size() > kMostChanges || changes_bytes_ >= most_bytes)) {
+      changes_bytes_ -= changes_.front().text.size();
+      changes_.pop_front();
+    }
   }
   has_document_ = true;
   return true;
@@ -45,6 +51,7 @@ void LiveDocument::clear() {
   document_ = {};
   has_document_ = false;
   changes_.clear();
+  changes_bytes_ = 0;
   whole_.clear();
   whole_version_ = 0;
 }
@@ -62,7 +69,7 @@ LiveDocument::Sent LiveDocument::since(std::uint64_t version) {
     for (const Change& change : changes_) {
       if (change.version > version) text += change.text;
     }
-    if (text.size() < std::max(kFewBytes, whole_.size() / 2)) return {version_, std::move(text)};
+    return {version_, std::move(text)};
   }
   if (whole_version_ != version_) {
     const Value document = document_;  // shared: the thread that reads experiments need not wait

@@ -59,6 +59,7 @@ class LiveDocument {
   bool has_document_ = false;
   std::uint64_t version_ = 0;
   std::deque<Change> changes_ = {};  // the latest ones, without gaps
+  std::size_t changes_bytes_ = 0;    // in their texts; update() keeps it below 1 MiB or half of whole_
   std::string whole_ = {};           // the "document" event of whole_version_
   std::uint64_t whole_version_ = 0;
 };

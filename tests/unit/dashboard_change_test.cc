@@ -125,6 +125,20 @@ TEST(LiveDocument, SendsTheWholeToWhoIsFarBehind) {
   EXPECT_TRUE(document.since(99).text.starts_with("event: change\nid: abc-100\n"));
 }
 
+TEST(LiveDocument, KeepsNoMoreChangesThanItWouldSend) {
+  LiveDocument document("abc");
+  List items;
+  for (std::uint64_t version = 1; version <= 10; ++version) {
+    items.emplace_back(std::string(std::size_t{400'000}, 'x'));
+    document.update(items);
+    if (version > 1) EXPECT_TRUE(document.since(version - 1).text.starts_with("event: change\n"));
+  }
+  EXPECT_TRUE(document.since(0).text.starts_with("event: document\nid: abc-10\n"));
+  // The changes since 7 have less than half of the whole's 4 MB, but had more than 1 MiB before the whole was made.
+  EXPECT_TRUE(document.since(8).text.starts_with("event: change\nid: abc-9\n"));
+  EXPECT_TRUE(document.since(7).text.starts_with("event: document\nid: abc-10\n"));
+}
+
 TEST(LiveDocument, SendsTheWholeAfterItWasForgotten) {
   LiveDocument document("abc");
   document.update(Value(1));
