@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 
 #include "base/native_stack.h"
 #include "cadre/error.h"
@@ -26,6 +27,11 @@ constexpr std::array kStatuses = {TrialStatus::pending,    TrialStatus::running,
                                   TrialStatus::terminated, TrialStatus::stopped, TrialStatus::error};
 
 Value text_or_null(const std::string& text) { return text.empty() ? Value() : Value(text); }
+
+template <class Item>
+std::span<const Item> first_of(const std::vector<Item>& items, std::size_t most) {
+  return std::span(items).first(std::min(items.size(), most));
+}
 
 class DocumentMaker {
  public:
@@ -257,7 +263,9 @@ class DocumentMaker {
   Dict run_checkpoints() const {
     const std::string& metric = grid_.summary().metric;
     List trials, paths, iterations, values, statuses, errors, metrics;
-    for (const train::ReportedCheckpoint& one : source_.run->checkpoints) {
+    const std::vector<train::ReportedCheckpoint>& all = source_.run->checkpoints;
+    // The best ones are the last.
+    for (const train::ReportedCheckpoint& one : std::span(all).last(std::min(all.size(), kMostCheckpoints))) {
       trials.emplace_back(0);
       paths.push_back(source_.place(one.checkpoint.path()));
       iterations.push_back(cell_of(one.metrics.find(tune::TRAINING_ITERATION)));
@@ -268,10 +276,14 @@ class DocumentMaker {
       for (const auto& [key, value] : one.validation_metrics.dict()) found.emplace_back(key, cell_of(&value));
       metrics.emplace_back(std::move(found));
     }
-    return {
-        {"in_all", source_.run->checkpoints.size()}, {"trial", std::move(trials)},      {"path", std::move(paths)},
-        {"iteration", std::move(iterations)},        {"value", std::move(values)},      {"status", std::move(statuses)},
-        {"validation_error", std::move(errors)},     {"validation", std::move(metrics)}};
+    return {{"in_all", all.size()},
+            {"trial", std::move(trials)},
+            {"path", std::move(paths)},
+            {"iteration", std::move(iterations)},
+            {"value", std::move(values)},
+            {"status", std::move(statuses)},
+            {"validation_error", std::move(errors)},
+            {"validation", std::move(metrics)}};
   }
 
   Dict importance() const {
@@ -295,12 +307,12 @@ class DocumentMaker {
     List lanes;
     for (const train::TimelineLane& lane : run.timeline.lanes) {
       List spans;
-      for (const auto& [kind, begin, end, label] : lane.spans)
+      for (const auto& [kind, begin, end, label] : first_of(lane.spans, kMostSpans))
         spans.push_back(List{name_of(kind), point_of(begin), point_of(end), label});
       lanes.push_back(Dict{{"name", lane.name}, {"spans", std::move(spans)}});
     }
     List reports;
-    for (const double report : run.timeline.reports) reports.push_back(point_of(report));
+    for (const double report : first_of(run.timeline.reports, kMostSpans)) reports.push_back(point_of(report));
     List config;
     for (const auto& [key, value] : grid_[0].config.dict()) config.push_back(List{key, cell_of(&value)});
     return {{"status", run.status},          {"attempts", run.attempts},

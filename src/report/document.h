@@ -22,6 +22,7 @@ inline constexpr std::int64_t kDocumentVersion = 1;
 inline constexpr std::size_t kMostTrials = 10'000;  // with cells and curves
 inline constexpr std::size_t kMostFailures = 200;   // with their last lines
 inline constexpr std::size_t kMostCheckpoints = 20'000;
+inline constexpr std::size_t kMostSpans = 20'000;  // of each lane of a training run, and as many of its reports
 
 // The parts that only a training run has.
 struct RunParts {

@@ -307,6 +307,32 @@ TEST(ReportDocument, OfATrainingRunHasItsTimeline) {
   EXPECT_EQ(at(at(made, "failures"), "in_all"), Value(1));
 }
 
+TEST(ReportDocument, OfALongTrainingRunHasItsBestCheckpointsAndTheBeginningOfItsTimeline) {
+  const ResultGrid results("/somewhere", {trial("run", {0.5})}, maximize("score"));
+  const auto count = static_cast<std::int64_t>(std::max(kMostCheckpoints, kMostSpans)) + 5;
+  RunParts run{.status = "RUNNING", .timeline = {.duration = 1, .lanes = {{"uploads", {}}}}};
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto number = static_cast<double>(i);
+    run.checkpoints.push_back(
+        {.checkpoint = Checkpoint::from_directory("/somewhere/" + std::to_string(i)), .metrics = {{"score", number}}});
+    run.timeline.reports.push_back(number);
+    run.timeline.lanes[0].spans.push_back({train::TimelineSpan::Kind::upload, number, number + 1, "upload"});
+  }
+  const Value made = document_of({.results = results,
+                                  .place = [](const std::filesystem::path& path) { return path.string(); },
+                                  .last_errors = [](const Result&) { return ""; },
+                                  .run = std::move(run)});
+  const Value& checkpoints = at(made, "checkpoints");
+  EXPECT_EQ(at(checkpoints, "in_all"), Value(count));
+  for (const char* const key : {"trial", "path", "iteration", "value", "status", "validation_error", "validation"})
+    EXPECT_THAT(at(checkpoints, key).items(), SizeIs(kMostCheckpoints)) << key;
+  EXPECT_EQ(at(checkpoints, "value").items().back(), Value(static_cast<double>(count - 1)));
+  const Value& timeline = at(made, "run");
+  EXPECT_THAT(at(timeline, "reports").items(), SizeIs(kMostSpans));
+  EXPECT_EQ(at(timeline, "reports").items().front(), Value(0.0));
+  EXPECT_THAT(at(at(timeline, "lanes").items()[0], "spans").items(), SizeIs(kMostSpans));
+}
+
 // ---- Experiments that grow
 
 TEST(GrowingDocument, IsTheOneOfAnExperimentThatIsReadAtOnce) {
