@@ -322,9 +322,13 @@ class LiveTest(DashboardTest):
         with Running(self.folder / "here") as running, Dashboard(self.folder) as dashboard, self.opened(dashboard.url) as front, \
                 self.experiment(dashboard, "broken", may_say=lambda text: "Failed to load resource" in text) as page:
             self.assertEqual(data(page, ".tile[data-trials]")["trials"], "4")
+            show_all(page)
             with open(broken / "experiment.db", "r+b") as file:
                 file.truncate(9000)
             wait_until(page, "document.querySelector('.unreadable')")
+            # Pictures that are gone do not draw what is no longer there.
+            page.emulate_media(color_scheme="dark")
+            page.evaluate("() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
             wait_until(front, "document.querySelector('tr[data-name=broken]').dataset.state === 'unreadable'")
             shutil.copy(kept, broken / "experiment.db")
             wait_until(page, "document.querySelector('.tile[data-trials]')?.dataset.trials === '4'")

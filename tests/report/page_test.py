@@ -406,6 +406,14 @@ class ReportTest(browser.PageTest):
                 .map((one) => one.outerHTML.slice(0, 200))""")
             self.assertEqual(nameless, [])
 
+    def test_pictures_follow_the_colour_scheme(self):
+        with self.page(self.report(self.population)) as page:
+            show_all(page)
+            pictures = "['.curves canvas', '.parallel-box canvas'].map((one) => document.querySelector(one).toDataURL())"
+            page.evaluate(f"() => {{ window.light = {pictures}; }}")
+            page.emulate_media(color_scheme="dark")
+            wait_until(page, f"{pictures}.every((picture, at) => picture !== light[at])")
+
     # ---- Several experiments
 
     def test_experiments_are_compared(self):

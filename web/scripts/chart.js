@@ -19,7 +19,7 @@ cadre.Chart = class {
     host.append(this.root);
     options.group?.add(this);
     options.selection?.addEventListener("hover", () => this.drawOverlay());
-    cadre.theme.onChange(() => this.update());
+    cadre.theme.onChange(this.root, () => this.update());
     // A chart is made when it comes near the window: pages with many open at once.
     this.root.style.minHeight = `${options.height}px`;
     this.isNear = this.isInSight = this.isPressed = this.isStale = false;

@@ -24,7 +24,7 @@ cadre.Parallel = class {
       }
       this.draw();
     });
-    cadre.theme.onChange(() => this.draw());
+    cadre.theme.onChange(this.box, () => this.draw());
     this.isNear = false;
     new IntersectionObserver((entries, observer) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;

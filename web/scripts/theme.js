@@ -4,7 +4,11 @@
 cadre.theme = {
   query: window.matchMedia("(prefers-color-scheme: dark)"),
   isDark: () => cadre.theme.query.matches,
-  onChange: (listener) => cadre.theme.query.addEventListener("change", listener),
+  // Calls a listener when the scheme changes, as long as the element stands in the page.
+  onChange: (element, listener) => {
+    element.dataset.themed = "";
+    element.addEventListener("theme", listener);
+  },
   // Returns the value of a variable of the style sheet.
   css: (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim(),
   // Returns the colour of the winner, which no category has.
@@ -13,6 +17,10 @@ cadre.theme = {
     ? ["#56b4e9", "#2fc49b", "#e6a5c8", "#f0e442", "#e69f00"]
     : ["#0072b2", "#009e73", "#b4558a", "#56b4e9", "#e69f00"]),
 };
+
+cadre.theme.query.addEventListener("change", () => {
+  for (const element of document.querySelectorAll("[data-themed]")) element.dispatchEvent(new Event("theme"));
+});
 
 (() => {
   const stops = [[68, 1, 84], [71, 44, 122], [59, 81, 139], [44, 113, 142], [33, 144, 141], [39, 173, 129], [92, 200, 99],
