@@ -431,6 +431,19 @@ class ReportTest(browser.PageTest):
             self.assertTrue(page.locator("#panel-2 #timeline-2").is_visible())
             self.keep_screenshot(page, "compared")
 
+    def test_twelve_experiments_are_told_apart_in_one_picture(self):
+        with self.page(self.report(self.population)) as page:
+            swatches, lines = page.evaluate("""() => {
+                const host = cadre.element("div");
+                document.querySelector("main").append(host);
+                const Chart = cadre.Chart, charts = [];
+                cadre.Chart = class extends Chart { constructor(...all) { super(...all); charts.push(this); } };
+                cadre.buildComparison(host, Array.from({length: 12}, (_, index) => new cadre.Experiment(cadre.documentsOfPage()[0], index)));
+                return [Array.from(host.querySelectorAll(".experiments .swatch"), (one) => one.style.background),
+                    charts[0].options.lines().map(({color, dash}) => `${color} ${dash}`)]; }""")
+            self.assertEqual([len(swatches), len(set(swatches))], [12, 12])
+            self.assertEqual([len(lines), len(set(lines))], [12, 12])
+
     def test_a_comparison_has_another_axis_when_the_experiment_with_its_own_is_gone(self):
         with self.page(self.report(self.population, self.search, name="gone")) as page:
             shown = page.evaluate("""() => {

@@ -41,11 +41,21 @@ cadre.envelope = (experiment, xName, yName, isBetter) => {
 
 cadre.comparisonColor = (at) => [cadre.theme.categories()[0], cadre.theme.winner(), ...cadre.theme.categories().slice(1)][at % 6];
 
+// Returns the dashes of an experiment's line: those after the first six have the same colours.
+cadre.comparisonDash = (at) => [null, [9, 6], [1, 6]][Math.floor(at / 6) % 3];
+
+// Returns a piece of an experiment's line, for a legend.
+cadre.comparisonSwatch = (at) => {
+  const swatch = cadre.element("span", {class: "swatch"});
+  const color = cadre.comparisonColor(at), dash = cadre.comparisonDash(at);
+  const stripes = ([drawn, gap]) => `repeating-linear-gradient(to right, ${color} 0 ${drawn / 2 + 1}px, transparent 0 ${(drawn + gap) / 2}px)`;
+  swatch.style.background = dash ? stripes(dash) : color;
+  return swatch;
+};
+
 cadre.comparisonTable = (experiments, open) => {
   const rows = experiments.map((experiment, at) => {
-    const swatch = cadre.element("span", {class: "swatch"});
-    swatch.style.background = cadre.comparisonColor(at);
-    const name = cadre.element("th", {scope: "row"}, swatch, " ", cadre.button(cadre.userText(experiment.name), () => open(at), {class: "link"}));
+    const name = cadre.element("th", {scope: "row"}, cadre.comparisonSwatch(at), " ", cadre.button(cadre.userText(experiment.name), () => open(at), {class: "link"}));
     const attributes = {"data-experiment": experiment.name};
     if (!experiment.isReadable)
       return cadre.element("tr", attributes, name, cadre.element("td", {class: "status status-error", colspan: "6"}, "could not be read"));
@@ -85,7 +95,7 @@ cadre.comparisonCurves = (host, experiments, open) => {
   const chart = new cadre.Chart(cadre.element("div", {class: "chart-host"}), {
     label: "The best values so far of all experiments", height: 320, selection, x: {label: ""}, y: {},
     lines: () => readable.map((experiment) => ({item: experiment.index, ...cadre.envelope(experiment, state.x, state.y, better),
-      color: cadre.comparisonColor(experiment.index), width: 2.5})).filter((line) => line.x.length),
+      color: cadre.comparisonColor(experiment.index), dash: cadre.comparisonDash(experiment.index), width: 2.5})).filter((line) => line.x.length),
     tip: (index, x, y) => cadre.tip(cadre.line(experiments[index].name), [[label(), cadre.number(x)], [`best ${state.y} so far`, cadre.number(y)]]),
   });
   // One picture for each, with the same axes.
