@@ -335,7 +335,7 @@ class LiveTest(DashboardTest):
             make(self.folder, "search", "new", 4)
             wait_until(front, "document.querySelector('tr[data-name=new]')?.dataset.state === 'finished'")
             running.open_gate(1)
-            wait_until(front, "document.querySelector('tr[data-name=\"here/experiment\"] [data-column=done]').textContent.includes('41 %')")
+            wait_until(front, "document.querySelector('tr[data-name=\"here/experiment\"] [data-column=done]').textContent.includes('42 %')")
             shutil.rmtree(broken)
             wait_until(page, "document.querySelector('.live').dataset.state === 'gone'")
             wait_until(front, "!document.querySelector('tr[data-name=broken]')")
@@ -448,12 +448,12 @@ class LiveTest(DashboardTest):
         (self.folder / "there").mkdir()
         with Running(self.folder / "here") as running, Dashboard(self.folder / "here", self.folder / "there") as dashboard, self.opened(dashboard.url) as page:
             done = "document.querySelector('.list tbody [data-column=done]')?.textContent"
-            wait_until(page, f"{done}?.includes('16 %')")
+            wait_until(page, f"{done}?.includes('17 %')")
             (self.folder / "there").rmdir()
             wait_until(page, "document.querySelector('p.unreadable')?.textContent.includes('there')")
             page.evaluate("() => { window.read = [document.querySelector('p.unreadable'), document.querySelector('.controls [aria-live]').firstChild]; }")
             running.open_gate(1)
-            wait_until(page, f"{done}.includes('41 %')")
+            wait_until(page, f"{done}.includes('42 %')")
             self.assertTrue(page.evaluate("read[0] === document.querySelector('p.unreadable')"))
             self.assertTrue(page.evaluate("read[1] === document.querySelector('.controls [aria-live]').firstChild"))
 

@@ -93,6 +93,11 @@ class PageTest(DashboardTest):
             page.keyboard.press("Enter")  # the head keeps the focus
             self.assertEqual(page.eval_on_selector_all(".list tbody tr", "(rows) => rows.map((row) => row.dataset.name)"), names[::-1])
 
+    def test_the_list_rounds_what_is_done_as_ls_does(self):
+        shares = [0, 0.004, 0.005, 0.125, 0.135, 0.166, 5 / 12, 0.995, 0.996, 1]
+        with self.opened(self.dashboard.url) as page:
+            self.assertEqual(page.evaluate("(shares) => shares.map(cadre.percent)", shares), [round(100 * share) for share in shares])
+
     def test_the_list_has_the_metric_of_training_runs(self):
         with self.opened(self.dashboard.url) as page:
             def cells(name):

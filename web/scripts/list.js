@@ -43,13 +43,19 @@ cadre.share = (entry) => {
   return progress.done ?? (progress.trials ? progress.ended / progress.trials : null);
 };
 
+// Returns a share in percent, rounded as `cadre ls` and the experiment's page have it: halves to the even number.
+cadre.percent = (share) => {
+  const rounded = Math.round(100 * share);
+  return rounded - 100 * share === 0.5 && rounded % 2 === 1 ? rounded - 1 : rounded;
+};
+
 cadre.doneBar = (entry) => {
   const share = cadre.share(entry);
   if (share === null || entry.state === "finished") return "";
   const bar = cadre.element("span", {class: "done-bar"}, cadre.element("span"));
   bar.firstChild.style.width = `${100 * share}%`;
   const left = entry.progress.seconds_left;
-  return cadre.element("span", {class: "done", title: left ? `about ${cadre.duration(Math.round(left))} left` : null}, bar, `${Math.floor(100 * share)} %`);
+  return cadre.element("span", {class: "done", title: left ? `about ${cadre.duration(Math.round(left))} left` : null}, bar, `${cadre.percent(share)} %`);
 };
 
 cadre.mostTogether = 12;  // experiments side by side: their colours and curves are still told apart
