@@ -380,6 +380,19 @@ class LiveTest(DashboardTest):
                     page.evaluate("async () => { asked[0](new TypeError('no answer')); await new Promise((resolve) => setTimeout(resolve)); }")
                     self.assertEqual(page.get_attribute(".live", "data-state"), "live")
 
+    def test_a_page_says_since_when_it_has_heard_nothing_and_not_when_it_noticed(self):
+        make(self.folder, "population", "one", 4)
+        dashboard = Dashboard(self.folder)
+        with self.experiment(dashboard, "one", may_say=is_lost) as page:
+            wait_until(page, "document.querySelector('.live').dataset.state === 'live'")
+            page.evaluate("() => { window.asked = []; window.fetch = () => new Promise((resolve, reject) => asked.push(reject)); }")
+            dashboard.stop(signal.SIGKILL)
+            wait_until(page, "asked.length === 1")
+            # The answer to whether it is there takes an hour.
+            page.evaluate("() => { const now = Date.now; Date.now = () => now() + 3_600_000; asked[0](new TypeError('no answer')); }")
+            wait_until(page, "document.querySelector('.live').dataset.state === 'lost'")
+            self.assertIn("(1 h ", page.text_content(".live"))
+
     def test_a_storage_is_looked_at_again(self):
         home = self.folder / "home"
         home.mkdir()

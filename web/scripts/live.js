@@ -44,13 +44,13 @@ cadre.Feed = class {
 cadre.Live = class extends EventTarget {
   constructor(ids) {
     super();
-    Object.assign(this, {feeds: ids.map((id) => new cadre.Feed(id)), state: "connecting", since: Date.now(), heard: Date.now(), stream: null, timer: 0});
+    Object.assign(this, {feeds: ids.map((id) => new cadre.Feed(id)), state: "connecting", since: Date.now(), heard: Date.now(), opened: 0, stream: null, timer: 0});
     // A page that nobody sees holds no connection, of which browsers have few.
     document.addEventListener("visibilitychange", () => (document.hidden ? this.close() : this.open()));
     addEventListener("pagehide", () => this.close());
     addEventListener("pageshow", () => this.open());
     // A connection may be dead without an end, as through a tunnel.
-    setInterval(() => { if (this.stream && Date.now() - this.heard > cadre.Live.silence) this.fail(); }, 1000);
+    setInterval(() => { if (this.stream && Date.now() - Math.max(this.heard, this.opened) > cadre.Live.silence) this.fail(); }, 1000);
     this.open();
   }
 
@@ -71,7 +71,7 @@ cadre.Live = class extends EventTarget {
   open() {
     clearTimeout(this.timer);
     if (this.stream || document.hidden) return;
-    this.heard = Date.now();
+    this.opened = Date.now();
     const stream = this.stream = new EventSource(this.url());
     let feed = this.feeds[0];  // the events are about it
     const on = (name, handle) => stream.addEventListener(name, (event) => {
@@ -85,7 +85,7 @@ cadre.Live = class extends EventTarget {
     on("document", (event) => this.hear(feed, {document: event.data}, event.lastEventId));
     on("change", (event) => this.hear(feed, {change: event.data}, event.lastEventId));
     on("gone", () => this.lose(feed));
-    on("error", () => this.fail());
+    stream.addEventListener("error", () => { if (this.stream === stream) this.fail(); });
   }
 
   close() {
@@ -124,7 +124,7 @@ cadre.Live = class extends EventTarget {
   setState(state) {
     if (state === this.state) return;
     this.state = state;
-    this.since = Date.now();
+    this.since = this.heard;  // a connection may have been dead for a while when that is noticed
     this.dispatchEvent(new Event("state"));
   }
 
