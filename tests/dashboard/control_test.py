@@ -1,6 +1,7 @@
 """Pages and requests that stop, pause and enqueue: `cadre dashboard --allow-control`."""
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import shutil
@@ -371,6 +372,27 @@ class ControlTest(DashboardTest):
             self.assertTrue(
                 page.evaluate("document.querySelector('dialog.ask').open")
             )  # what it says is not taken away
+
+    def test_a_question_goes_when_another_experiment_takes_the_place_of_the_one_that_it_is_about(self):
+        place = self.results / "place"
+        place.mkdir()
+        with (
+            Dashboard(place, "--allow-control") as dashboard,
+            contextlib.ExitStack() as first,
+        ):
+            running = first.enter_context(Running(place / "one", 3, 12, "fifo=1"))
+            with self.experiment(
+                dashboard, "one/experiment", may_say=lambda text: "Failed to load resource" in text
+            ) as page:
+                show_all(page)
+                page.click("#control-0 .danger")
+                self.assertTrue(page.evaluate("document.querySelector('dialog.ask').open"))
+                first.close()
+                wait_until(page, "!document.querySelector('#control-0')")
+                self.assertTrue(page.evaluate("document.querySelector('dialog.ask').open"))
+                shutil.rmtree(running.storage)
+                with Running(place / "one", 3, 12, "fifo=1"):
+                    wait_until(page, "document.querySelector('#control-0') && !document.querySelector('dialog.ask')")
 
 
 if __name__ == "__main__":

@@ -37,9 +37,10 @@ cadre.sayRequest = async (said, experiment, json) => {
   }
 };
 
-// Opens a dialog about a request. `json()` returns it when it is confirmed, and throws an Error with the reason if it
-// is none.
-cadre.askInDialog = (experiment, {title, text, field, ok, isDanger, json}) => {
+// Opens a dialog about a request. `asker`: an element of the experiment's part of the page, with which the dialog goes
+// when another experiment takes its place. `json()` returns the request when it is confirmed, and throws an Error with
+// the reason if it is none.
+cadre.askInDialog = (asker, experiment, {title, text, field, ok, isDanger, json}) => {
   const said = cadre.element("p", {class: "said", role: "status"});
   const cancel = cadre.button("Cancel", () => dialog.close(), {autofocus: !field});
   let isAsking = false;  // a button that is disabled loses the focus
@@ -64,7 +65,7 @@ cadre.askInDialog = (experiment, {title, text, field, ok, isDanger, json}) => {
   const dialog = cadre.element("dialog", {class: "ask", "aria-label": title, onclose: () => dialog.remove()},
     cadre.element("h2", {}, title), cadre.element("p", {class: "lead"}, text), field ?? null, said,
     cadre.element("div", {class: "controls"}, cancel, confirm));
-  document.body.append(dialog);
+  asker.closest(".experiment").append(dialog);
   dialog.showModal();
 };
 
@@ -75,7 +76,7 @@ cadre.hasController = ({isRun, document}) => !isRun && document.state === "runni
 cadre.isControllable = (experiment) =>
   cadre.hasController(experiment) && !/^[a-z][a-z0-9+.-]*:\/\//.test(experiment.document.path);
 
-cadre.askToStop = (experiment) => cadre.askInDialog(experiment, {
+cadre.askToStop = (asker, experiment) => cadre.askInDialog(asker, experiment, {
   title: `Stop ${cadre.line(experiment.name)}?`, ok: "Stop all trials", isDanger: true,
   text: "All trials stop at their next report, or by force after the stop_grace_period, and the experiment ends. " +
     "To continue it later, pause it instead.",
@@ -87,14 +88,14 @@ cadre.stopTrialButton = (experiment, trial) => {
   const id = experiment.trials.id[trial];
   const runs = ["PENDING", "RUNNING", "PAUSED"].includes(experiment.trials.status[trial]);
   if (!runs || !cadre.isControllable(experiment)) return null;
-  return cadre.button("Stop \u2026", () => cadre.askInDialog(experiment, {
+  return cadre.button("Stop \u2026", (event) => cadre.askInDialog(event.target, experiment, {
     title: `Stop trial ${cadre.line(id)}?`, ok: "Stop the trial", isDanger: true,
     text: "It stops at its next report, or by force after the stop_grace_period. The other trials go on.",
     json: () => JSON.stringify({do: "stop", trial: id}),
   }), {class: "danger"});
 };
 
-cadre.askToEnqueue = (experiment) => {
+cadre.askToEnqueue = (asker, experiment) => {
   // The best trial's values, to be changed: as the document has them, also integers that are no numbers of JavaScript.
   const like = experiment.best ?? 0;
   const entries = experiment.parameters.map((column) => [column.name, column.cells[like] ?? null])
@@ -103,7 +104,7 @@ cadre.askToEnqueue = (experiment) => {
   const lines = entries.map(([name, cell]) => `  ${JSON.stringify(name)}: ${valueOf(cell)}`);
   const area = cadre.element("textarea", {id: "values", spellcheck: "false", autofocus: true});
   area.value = `{\n${lines.join(",\n")}\n}`;
-  cadre.askInDialog(experiment, {
+  cadre.askInDialog(asker, experiment, {
     title: "Add a trial", ok: "Enqueue",
     text: "It is the next trial, in addition to num_samples, with these values. " +
       "Keys that you leave out are drawn from the search space.",
@@ -137,8 +138,8 @@ cadre.sections.push({
     const update = () => { pause.textContent = experiment.document.paused ? "Resume" : "Pause"; };
     update();
     host.append(cadre.element("div", {class: "controls"}, pause,
-      cadre.button("Add a trial \u2026", () => cadre.askToEnqueue(experiment)),
-      cadre.button("Stop \u2026", () => cadre.askToStop(experiment), {class: "danger"})), said);
+      cadre.button("Add a trial \u2026", () => cadre.askToEnqueue(host, experiment)),
+      cadre.button("Stop \u2026", () => cadre.askToStop(host, experiment), {class: "danger"})), said);
     return update;
   },
 });
