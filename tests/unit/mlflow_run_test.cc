@@ -42,6 +42,14 @@ TEST_F(MlflowRunTest, NamesThatMlflowAcceptsStayAndOthersAreReplacedByDifferentO
   EXPECT_LE(mlflow_name(std::string(1000, 'n')).size(), 250u);
 }
 
+TEST_F(MlflowRunTest, NamesMayHaveLineBreaksAndControlCharactersOfUnicode) {
+  MlflowPlace named = place();
+  named.experiment = "a\"\\\n\xc2\x85\xe2\x80\xa8\xc2\x9f\xef\xbb\xbf\xc3\xbc\xf0\x9f\x99\x82";
+  make_mlflow_experiment(named);
+  EXPECT_THAT(content_of(named.store / named.experiment_id() / "meta.yaml"),
+              HasSubstr("\nname: \"a\\\"\\\\\\u000a\\u0085\\u2028\\u009f\\ufeff\xc3\xbc\xf0\x9f\x99\x82\"\n"));
+}
+
 TEST_F(MlflowRunTest, EachMetricHasAFileWithTimeValueAndStep) {
   MlflowRun run(place());
   run.set_config(Config{{"lr", 0.5}, {"model", {{"width", 8}}}, {"act", "relu"}, {"none", Value()}, {"yes", true}});
