@@ -163,6 +163,30 @@ std::vector<std::string> files_below(const fs::path& folder) {
   return names;
 }
 
+// Returns names with the ones that they replace as dictionaries in JSON, each no longer than a tag may be. An original
+// that is too long for that is cut.
+std::vector<std::string> renamed_texts(const std::map<std::string, std::string>& renamed) {
+  const auto size_of = [](const std::string& safe, const std::string& name) {
+    return base::to_json(Dict{{safe, name}}).size();  // two entries of one dictionary have as many bytes in all
+  };
+  std::vector<std::string> texts;
+  Dict names;
+  std::size_t size = 0;
+  for (const auto& [name, safe] : renamed) {
+    std::string original = name;
+    while (size_of(safe, original) > kLongestTag) original = beginning_of(original, original.size() / 2);
+    const std::size_t added = size_of(safe, original);
+    if (size + added > kLongestTag) {
+      texts.push_back(base::to_json(std::exchange(names, {})));
+      size = 0;
+    }
+    names.emplace_back(safe, std::move(original));
+    size += added;
+  }
+  texts.push_back(base::to_json(names));
+  return texts;
+}
+
 std::optional<std::string> entry_of(const fs::path& file) {
   return fs::is_regular_file(file) ? std::optional(base::read_file(file)) : std::nullopt;
 }
@@ -364,9 +388,9 @@ void MlflowRun::flush() {
   waiting_bytes_ = 0;
   if (config_) write_parameters();
   if (renamed_.size() > told_of_renamed_) {
-    Dict names;
-    for (const auto& [name, safe] : renamed_) names.emplace_back(safe, name);
-    set_tag("cadre.renamed", base::to_json(names));
+    const std::vector<std::string> texts = renamed_texts(renamed_);
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      set_tag(i == 0 ? "cadre.renamed" : fmt::format("cadre.renamed.{}", i + 1), texts[i]);
     told_of_renamed_ = renamed_.size();
   }
   for (const auto& [name, text] : tags_) write_entry(folder() / "tags" / name, text);

@@ -7,6 +7,7 @@
 
 #include "base/directory.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "cadre/error.h"
 #include "support/message_of.h"
 #include "support/temporary_directory.h"
@@ -108,6 +109,29 @@ TEST_F(MlflowRunTest, ARunThatEndedGoesOnInItsFiles) {
   EXPECT_EQ(metric(run.renamed().at("x?y")), "1000 3 1\n2000 6 2\n");
   EXPECT_EQ(next.renamed(), run.renamed());
   EXPECT_THAT(content_of(folder() / "meta.yaml"), HasSubstr("\nstatus: 1\n"));
+}
+
+TEST_F(MlflowRunTest, TheOriginalNamesAreInAsManyTagsAsTheyNeed) {
+  MlflowRun run(place());
+  Dict values{{"training_iteration", 1}, {std::string(6000, '?'), 1}, {std::string(2000, '\x01'), 1}};
+  for (int i = 0; i < 100; ++i) values.emplace_back(std::string(100, 'x') + "?" + std::to_string(i), i);
+  run.add(values, {}, 1);
+  run.flush();
+  ASSERT_THAT(run.renamed(), testing::SizeIs(102));
+  std::size_t found = 0;
+  for (const auto& tag : std::filesystem::directory_iterator(folder() / "tags")) {
+    if (!tag.path().filename().string().starts_with("cadre.renamed")) continue;
+    const std::string text = content_of(tag.path());
+    EXPECT_LE(text.size(), 5000u);
+    const Value names = base::parse_json(text, tag.path().string());
+    for (const auto& [safe, original] : names.dict()) {
+      EXPECT_TRUE(std::filesystem::exists(folder() / "metrics" / safe)) << safe;
+      if (original.get<std::string>().size() < 200) EXPECT_EQ(mlflow_name(original.get<std::string>()), safe);
+      ++found;
+    }
+  }
+  EXPECT_EQ(found, run.renamed().size());
+  EXPECT_TRUE(std::filesystem::exists(folder() / "tags" / "cadre.renamed"));
 }
 
 TEST_F(MlflowRunTest, ParametersThatAreGoneAreRemoved) {
