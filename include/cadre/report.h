@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /// Answer to a report.
@@ -28,7 +29,7 @@ enum cadre_answer {
   CADRE_CONTINUE,    ///< go on
   CADRE_CHECKPOINT,  ///< fill the directory cadre_checkpoint_out(), then call cadre_saved()
   CADRE_STOP,        ///< end: the trial is over, or goes on later from its latest checkpoint
-  CADRE_ERROR        ///< the report could not be sent, errno says why; or Cadre is gone, and SIGPIPE is ignored
+  CADRE_ERROR        ///< the report could not be sent, errno says why: EPIPE or ECONNRESET if Cadre is gone
 };
 
 /// Returns the directory of the checkpoint to continue from; NULL: begin anew.
@@ -45,7 +46,9 @@ static inline int cadre_report_fd(void) {
 static inline enum cadre_answer cadre_write(const char* text) {
   size_t left = strlen(text);
   while (left > 0) {
-    const ssize_t written = write(cadre_report_fd(), text, left);
+    /* SIGPIPE would end the program; only sockets can do without it, and Cadre gives one. */
+    ssize_t written = send(cadre_report_fd(), text, left, MSG_NOSIGNAL);
+    if (written < 0 && errno == ENOTSOCK) written = write(cadre_report_fd(), text, left);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return CADRE_ERROR;
     text += written;
@@ -60,6 +63,7 @@ static inline enum cadre_answer cadre_read(void) {
   while (length < sizeof line - 1) {
     const ssize_t count = read(cadre_report_fd(), line + length, 1);
     if (count < 0 && errno == EINTR) continue;
+    if (count == 0) errno = EPIPE;
     if (count <= 0) return CADRE_ERROR;
     if (line[length] == '\n') break;
     ++length;

@@ -1,4 +1,5 @@
 // The program `cadre-report`: reports of shell scripts that `cadre tune` runs.
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -68,7 +69,8 @@ int show(cadre_answer answer) {
     case CADRE_ERROR:
       break;
   }
-  std::fprintf(stderr, "cadre-report: cannot report: %s\n", errno == 0 ? "cadre is gone" : std::strerror(errno));
+  const bool is_gone = errno == EPIPE || errno == ECONNRESET;
+  std::fprintf(stderr, "cadre-report: cannot report: %s\n", is_gone ? "cadre is gone" : std::strerror(errno));
   return kFailed;
 }
 
@@ -93,7 +95,6 @@ int main(int argc, char** argv) {
     if (equals == word.npos || equals == 0) return refuse("\"" + word + "\" is no metric: write name=number");
     json += (json.empty() ? "" : ", ") + json_text(word.substr(0, equals)) + ": " + json_value(word.substr(equals + 1));
   }
-  errno = 0;
   if (mode == "--saved") return json.empty() ? show(cadre_saved()) : refuse("--saved has no metrics");
   if (json.empty()) return refuse("there are no metrics");
   json = "{" + json + "}";

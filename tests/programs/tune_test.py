@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -141,6 +142,14 @@ class ReportsTest(TuneTest):
     def test_a_script_runs_without_cadre(self):
         shown = subprocess.run([BIN / "cadre-report", "loss=1"], capture_output=True, check=True)
         self.assertEqual(shown.stdout, b"continue\n")
+
+    def test_a_script_is_told_that_cadre_is_gone(self):
+        of_cadre, of_script = socket.socketpair()
+        of_cadre.close()
+        with of_script:
+            shown = subprocess.run([BIN / "cadre-report", "loss=1"], capture_output=True, check=False, pass_fds=[of_script.fileno()],
+                                   env=os.environ | {"CADRE_REPORT_FD": str(of_script.fileno())})
+        self.assertEqual((shown.returncode, shown.stderr), (1, b"cadre-report: cannot report: cadre is gone\n"))
 
     def test_metrics_in_the_output(self):
         self.write("tune.toml", r"metric_patterns = { loss = 'loss: (\S+)', acc = 'acc=([\d.]+)', word = 'w\w+d' }" + SPACE)
