@@ -145,6 +145,21 @@ TEST(Command, InheritsNoDescriptors) {
   EXPECT_EQ(command.output(), "0\n1\n2\n3\n") << "the last one is the folder that ls reads";
 }
 
+// Closes the standard streams of this process, and runs a command that uses all of its own. Returns true if they were
+// the right ones.
+bool has_its_streams_without_ours() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(stream);
+  CommandStart start = shell("cat; echo err >&2");
+  start.input = "in";
+  Command command(start);
+  wait_for_end(command);
+  return command.output() == "in" && command.errors() == "err\n";
+}
+
+TEST(Command, HasItsStreamsAlthoughThisProcessHasClosedItsOwn) {
+  EXPECT_EXIT(::_exit(has_its_streams_without_ours() ? 0 : 1), testing::ExitedWithCode(0), "");
+}
+
 TEST(Command, IsReadWhileItRuns) {
   Command command(shell("echo begun >&2; exec sleep 600"));
   wait_until([&] { return command.update() || command.errors() == "begun\n"; }, command);

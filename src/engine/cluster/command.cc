@@ -67,6 +67,15 @@ void put_into(const base::FileDescriptor& session, const CommandStart& start) {
     throw_not_started(start, fmt::format("its input of {} bytes is too long", input.size()));
 }
 
+// Returns a descriptor above those of the standard streams, which the child's replace one after the other. One below is
+// given where this process has closed its own.
+base::FileDescriptor above_standard_streams(base::FileDescriptor fd, const CommandStart& start) {
+  if (fd.get() > STDERR_FILENO) return fd;
+  base::FileDescriptor above(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  if (!above) throw_not_started(start, base::last_system_error());
+  return above;
+}
+
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
@@ -153,6 +162,9 @@ Command::Command(const CommandStart& start) : most_output_(start.most_output) {
     std::tie(output, childs_output) = make_pipe(start);
   }
   auto [errors, childs_errors] = make_pipe(start);
+  input = above_standard_streams(std::move(input), start);
+  if (childs_output) childs_output = above_standard_streams(std::move(childs_output), start);
+  childs_errors = above_standard_streams(std::move(childs_errors), start);
   const std::vector<char*> arguments = pointers_to(start.arguments);
   const std::vector<char*> environment = pointers_to(start.environment);
   Child child{.parent = ::getpid(),
