@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 
+#include "base/standard_streams.h"
 #include "cadre/error.h"
 #include "cadre/version.h"
 #include "cli/commands.h"
@@ -41,6 +42,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // the reader of the output may stop, as `head` does
   try {
+    cadre::base::open_closed_standard_streams();
     return run(argc, argv);
   } catch (const cadre::Interrupted& interrupted) {
     std::fprintf(stderr, "cadre: %s\n", cadre::cli::shown_lines(interrupted.what()).c_str());

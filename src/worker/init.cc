@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/standard_streams.h"
 #include "cadre/error.h"
 #include "engine/cluster/agent.h"
 #include "engine/cluster/carrier.h"
@@ -195,6 +196,7 @@ void init(int argc, char** argv, const InitOptions& given) {
   // Before anything is printed here or in the fork server.
   engine::cluster::StandardStreams streams;
   if (agent && agent->over_stdio) streams = engine::cluster::take_standard_streams();
+  base::open_closed_standard_streams();
   InitOptions options = given;
   options.cluster = worker::find_cluster(given.cluster);
   check(options);

@@ -11,7 +11,7 @@ import textwrap
 import time
 import unittest
 
-from tuning import BIN, SPACE, TuneTest
+from tuning import BIN, ENVIRONMENT, SPACE, TuneTest
 
 REPORTS = """
     import json, os
@@ -138,6 +138,14 @@ class ReportsTest(TuneTest):
         self.assertEqual([row["loss"] for row in rows], [1, 0.5, 0.5])
         self.assertEqual((rows[0]["text"], rows[0]["yes"], rows[0]["big"]), ('a "b" \\c', True, 1e300))
         self.assertEqual((self.directory() / "stdout").read_text(), "continue\nstop\ntold 3\n")
+
+    def test_programs_run_where_the_standard_streams_are_closed(self):
+        self.write("tune.toml", "stop = { training_iteration = 2 }" + SPACE)
+        script, = self.shell("echo hello; cadre-report loss=1; cadre-report loss=2 || true")
+        subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", BIN / "cadre", "tune", "tune.toml", "--", script],
+                       cwd=self.folder, env=ENVIRONMENT, check=True, timeout=120)
+        self.assertEqual([row["loss"] for row in self.rows()], [1, 2])
+        self.assertEqual((self.directory() / "stdout").read_text(), "hello\ncontinue\nstop\n")
 
     def test_a_script_runs_without_cadre(self):
         shown = subprocess.run([BIN / "cadre-report", "loss=1"], capture_output=True, check=True)
