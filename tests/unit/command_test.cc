@@ -54,6 +54,8 @@ TEST(Command, GivesOutputErrorsAndTheEnd) {
   EXPECT_EQ(command.output(), "out\n");
   EXPECT_EQ(command.errors(), "err\n");
   EXPECT_EQ(command.end(), "exit code 7");
+  EXPECT_EQ(command.end_of("the shell", command.errors().substr(0, 3)), "the shell ended with exit code 7: err");
+  EXPECT_EQ(command.end_of("the shell", ""), "the shell ended with exit code 7");
   EXPECT_FALSE(command.has_succeeded());
   EXPECT_TRUE(command.fds().empty());
 }

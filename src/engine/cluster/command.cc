@@ -254,6 +254,10 @@ std::string Command::end() const {
   return fmt::format("exit code {}", WEXITSTATUS(*status_));
 }
 
+std::string Command::end_of(std::string_view name, std::string_view said) const {
+  return fmt::format("{} ended with {}{}{}", name, end(), said.empty() ? "" : ": ", said);
+}
+
 void Command::read_output() {
   const std::string read = read_pipe(output_pipe_, kMostAtATime);
   const std::size_t kept = std::min(read.size(), most_output_ - output_.size());

@@ -57,6 +57,9 @@ class Command {
   ::pid_t process() const { return process_; }
   // Returns how it ended: "exit code 1", "signal 9"; empty before.
   std::string end() const;
+  // Returns that as a sentence: "srun ended with exit code 1: no such node". `name`: of the command; `said`: its errors
+  // as they are shown; may be empty.
+  std::string end_of(std::string_view name, std::string_view said) const;
   // Returns this process's end of the socket, once; empty if there is none.
   base::FileDescriptor take_session() { return std::exchange(session_, base::FileDescriptor()); }
   std::string_view output() const { return output_; }

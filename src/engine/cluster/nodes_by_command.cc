@@ -28,9 +28,7 @@ constexpr std::int64_t kMostMissedOfFailed = 4;
 constexpr const char* kMarkVariable = "CADRE_NODE_MARK";
 
 std::string how_it_ended(const NodeCommands& commands, const Command& command) {
-  const std::string errors = in_one_line(command.errors());
-  return fmt::format("{} ended with {}{}{}", commands.submit.front(), command.end(), errors.empty() ? "" : ": ",
-                     errors);
+  return command.end_of(commands.submit.front(), in_one_line(command.errors()));
 }
 
 }  // namespace

@@ -275,10 +275,7 @@ bool RayActors::look(Launcher& launcher) {
 // Nodes that were not there yet are asked for again by another launcher, if they can be.
 void RayActors::ended(const Launcher& launcher) {
   std::string why = launcher.failure;
-  if (why.empty()) {
-    const std::string words = last_line(launcher.command->errors());
-    why = fmt::format("Ray's launcher ended with {}{}{}", launcher.command->end(), words.empty() ? "" : ": ", words);
-  }
+  if (why.empty()) why = launcher.command->end_of("Ray's launcher", last_line(launcher.command->errors()));
   ++failures_;
   for (auto& [id, request] : requests_) {
     if (request.launcher != &launcher) continue;

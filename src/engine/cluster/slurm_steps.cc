@@ -200,12 +200,10 @@ bool SlurmSteps::look(Step& step) {
     refuse(step.request.id, slurm::said(errors));
     return false;
   }
-  const std::string said = slurm::said(errors);
-  events_.push_back(
-      AgentEnded{.request = step.request.id,
-                 .ordinal = step.ordinal,
-                 .reason = fmt::format("srun ended with {}{}{}", step.command->end(), said.empty() ? "" : ": ", said),
-                 .is_certain = step.command->has_succeeded() || slurm::has_task_ended(errors)});
+  events_.push_back(AgentEnded{.request = step.request.id,
+                               .ordinal = step.ordinal,
+                               .reason = step.command->end_of("srun", slurm::said(errors)),
+                               .is_certain = step.command->has_succeeded() || slurm::has_task_ended(errors)});
   return false;
 }
 
