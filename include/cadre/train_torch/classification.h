@@ -126,17 +126,17 @@ class Perplexity {
  public:
   /// `ignore_index`: targets that do not count, such as padding.
   explicit Perplexity(std::optional<std::int64_t> ignore_index = {}) : ignore_index_(ignore_index) {}
-  /// Counts a batch of logits, [..., words], and targets, [...], on their device. Throws InvalidArgument for shapes
-  /// that do not belong together.
+  /// Counts a batch of logits, [..., words], and targets, [...], on the logits' device, in single precision at least.
+  /// Throws InvalidArgument for shapes that do not belong together; targets that are no words are found by compute().
   void update(const torch::Tensor& logits, const torch::Tensor& targets);
-  /// Returns the perplexity of all ranks' targets; NaN if there are none. Collective; throws EngineError if another
-  /// rank has ended.
+  /// Returns the perplexity of all ranks' targets; NaN if there are none. Collective. Throws InvalidArgument on all
+  /// ranks if one has counted a target outside of 0 to words - 1; EngineError if another rank has ended.
   double compute() const;
   void reset() { sums_ = torch::Tensor(); }  ///< discards what this rank has counted
 
  private:
   std::optional<std::int64_t> ignore_index_;
-  torch::Tensor sums_;  // sum of the cross entropies, and their number
+  torch::Tensor sums_;  // sum of the cross entropies, their number, and that of targets which are no words
 };
 
 }  // namespace cadre::train

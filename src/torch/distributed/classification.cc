@@ -292,18 +292,28 @@ void Perplexity::update(const torch::Tensor& logits, const torch::Tensor& target
                                     "; expected are [..., words] and [...]");
   }
   torch::Tensor of_words = logits.reshape({-1, logits.size(-1)});
-  torch::Tensor words = targets.flatten().to(torch::kLong);
+  torch::Tensor words = targets.flatten().to(logits.device(), torch::kLong);
   if (ignore_index_) {
     const torch::Tensor counts = words.ne(*ignore_index_);
     of_words = of_words.index({counts});
     words = words.index({counts});
   }
-  const torch::Tensor own = -torch::log_softmax(of_words, 1).gather(1, words.unsqueeze(1)).sum(torch::kDouble);
-  accumulate(sums_, torch::stack({own, torch::full_like(own, static_cast<double>(words.numel()))}));
+  const torch::Tensor outside = words.lt(0).logical_or(words.ge(logits.size(-1)));
+  // In half precision each likelihood would be rounded.
+  const auto type = torch::promote_types(logits.scalar_type(), torch::kFloat);
+  const torch::Tensor likelihoods =
+      torch::log_softmax(of_words, 1, type).gather(1, words.masked_fill(outside, 0).unsqueeze(1)).squeeze(1);
+  accumulate(sums_, torch::stack({-likelihoods.masked_fill(outside, 0).sum(torch::kDouble),
+                                  outside.logical_not().sum(torch::kDouble), outside.sum(torch::kDouble)}));
 }
 
 double Perplexity::compute() const {
-  const torch::Tensor sums = over_ranks(sums_, {2}, torch::kDouble);
+  const torch::Tensor sums = over_ranks(sums_, {3}, torch::kDouble);
+  if (const double outside = sums[2].item<double>(); outside > 0) {
+    refuse_metric("Perplexity", std::to_string(static_cast<std::int64_t>(outside)) +
+                                    " targets are none of the words, which the logits have from 0 on; ignore_index is "
+                                    "for targets that do not count");
+  }
   const double count = sums[1].item<double>();
   return count > 0 ? std::exp(sums[0].item<double>() / count) : kNone;
 }

@@ -60,6 +60,16 @@ TEST(Classification, MetricsOfAllRanksAreThoseOfAllExamples) {
   expect_the_same_over_ranks(Perplexity(), all);
 }
 
+TEST(Classification, PerplexityInHalfPrecisionIsThatOfTheSameLogits) {
+  const torch::data::Example<> all = examples(50, 6);
+  const torch::Tensor logits = all.data.to(torch::kBFloat16);
+  Perplexity half;
+  half.update(logits, all.target);
+  Perplexity single;
+  single.update(logits.to(torch::kFloat), all.target);
+  EXPECT_NEAR(half.compute(), single.compute(), 1e-6);
+}
+
 TEST(Classification, AnAucOfOneClassIsNone) {
   AUROC binary;
   binary.update(torch::tensor({0.1, 0.7}), torch::tensor({1, 1}));
@@ -98,6 +108,9 @@ TEST(Classification, WhatDoesNotBelongTogetherIsNamed) {
   EXPECT_THAT(fault([] { Perplexity().update(torch::zeros({2, 9}), torch::zeros(2)); }), HasSubstr("floating-point"));
   EXPECT_THAT(fault([] { Perplexity().update(torch::zeros({2, 3, 9}), torch::zeros({2, 4}, torch::kLong)); }),
               HasSubstr("expected are [..., words] and [...]"));
+  Perplexity padded;
+  padded.update(torch::zeros({3, 9}), torch::tensor({0, -100, 9}));
+  EXPECT_THAT(fault([&] { padded.compute(); }), HasSubstr("Perplexity: 2 targets are none of the words"));
 }
 
 }  // namespace
