@@ -19,6 +19,7 @@
 #include "cadre/data/dataset.h"
 #include "data/compute.h"
 #include "data/execution.h"
+#include "data/files.h"
 #include "data/interrupts.h"
 #include "data/shard_position.h"
 #include "data/stream.h"
@@ -27,11 +28,48 @@ namespace cadre::data {
 namespace {
 
 constexpr std::int64_t kPositionVersion = 1;
+constexpr std::size_t kMostNamedFiles = 1000;  // of a position, which otherwise cannot name the one that has changed
 
-// Returns a checksum of the pieces' numbers of rows.
-std::int64_t digest_of(const std::vector<std::int64_t>& piece_rows) {
-  const auto bytes = std::as_bytes(std::span(piece_rows));
+// Returns a checksum of the pieces' numbers of rows, or of the files' sizes.
+std::int64_t digest_of(const std::vector<std::int64_t>& numbers) {
+  const auto bytes = std::as_bytes(std::span(numbers));
   return static_cast<std::int64_t>(base::checksum_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+}
+
+// Returns the files that a plan reads, in the order of its rows.
+std::vector<InputFile> files_of(const Node& node) {
+  std::vector<InputFile> files;
+  if (const auto* read = std::get_if<ReadFiles>(&node.operation)) files = find_files(*read);
+  for (const NodePtr& input : node.inputs) std::ranges::move(files_of(*input), std::back_inserter(files));
+  return files;
+}
+
+Value summary_of_files(const std::vector<std::int64_t>& sizes) {
+  List named;
+  if (sizes.size() <= kMostNamedFiles) {
+    for (const std::int64_t size : sizes) named.emplace_back(size);
+  }
+  return {{"count", std::ssize(sizes)}, {"digest", digest_of(sizes)}, {"sizes", std::move(named)}};
+}
+
+// Returns how the files of a plan differ from those of a summary; empty: they have the same sizes.
+std::string change_of_files(const Config& summary, const std::vector<std::int64_t>& sizes, const Node& node) {
+  const auto count = summary.get<std::int64_t>("count");
+  if (count != std::ssize(sizes)) return fmt::format("there were {} files, and there are {} now", count, sizes.size());
+  if (summary.get<std::int64_t>("digest") == digest_of(sizes)) return "";
+  const auto former = summary.get<std::vector<std::int64_t>>("sizes");
+  const std::vector<InputFile> files = files_of(node);
+  for (std::size_t i = 0; i < std::min({files.size(), sizes.size(), former.size()}); ++i) {
+    if (former[i] != sizes[i])
+      return fmt::format("{} has been written again: it has {} bytes, and had {}", files[i].shown, sizes[i], former[i]);
+  }
+  return "some of the files have been written again: they have other sizes";
+}
+
+// Returns true if some rows of the epoch have been taken, and others have not.
+bool is_within_epoch(const ShardPosition& at, std::int64_t rows) {
+  const bool has_begun = at.taken > 0 || at.ranges != RowRanges{RowRange{0, rows}};
+  return has_begun && at.taken < rows_of(share_of(at, 0));
 }
 
 // A stream of an execution's blocks that does not own the execution.
@@ -167,6 +205,7 @@ struct Shard::State {
   ShardOptions options;
   ShardPosition position = {};
   std::vector<std::int64_t> piece_rows = {};  // rows of each of the dataset's pieces; empty: unknown
+  std::vector<std::int64_t> file_sizes = {};  // bytes of the files that it reads
   bool at_end = false;                        // true at the end of the epoch: the next loop repeats it
 
   std::int64_t rank() const { return options.rank; }
@@ -178,8 +217,10 @@ struct Shard::State {
 
 void Shard::State::find_pieces() {
   if (!piece_rows.empty()) return;
-  for (const Piece& piece : shared_source(push_down(detail::PlanAccess::plan(dataset).node)).pieces)
-    piece_rows.push_back(rows_of(piece));
+  const NodePtr node = push_down(detail::PlanAccess::plan(dataset).node);
+  file_sizes.clear();
+  for (const InputFile& file : files_of(*node)) file_sizes.push_back(file.size);
+  for (const Piece& piece : shared_source(node).pieces) piece_rows.push_back(rows_of(piece));
   begin_epoch(position.epoch);
 }
 
@@ -246,7 +287,8 @@ Value Shard::position() const {
           {"rows", std::accumulate(state_->piece_rows.begin(), state_->piece_rows.end(), std::int64_t{0})},
           {"seed", static_cast<std::int64_t>(state_->options.seed)},
           {"shuffle", state_->options.shuffle},
-          {"pieces", digest_of(state_->piece_rows)}};
+          {"pieces", digest_of(state_->piece_rows)},
+          {"files", summary_of_files(state_->file_sizes)}};
 }
 
 void Shard::set_position(const Value& stored) {
@@ -284,6 +326,12 @@ void Shard::set_position(const Value& stored) {
       refuse(
           "the files, or their row groups, have other numbers of rows than when it was saved, so that their order is "
           "another one; begin an epoch, or bring the former files back");
+    if (entries.contains("files") && is_within_epoch(at, rows)) {
+      const std::string change = change_of_files(Config(entries.at("files")), state_->file_sizes,
+                                                 *detail::PlanAccess::plan(state_->dataset).node);
+      if (!change.empty())
+        refuse(change + ", so that rows may come twice or not at all; begin an epoch, or bring the former files back");
+    }
     const std::int64_t world_size = state_->options.world_size;
     const bool equal = state_->options.equal;
     if (at.world_size != world_size) {

@@ -217,6 +217,37 @@ TEST_F(ShardTest, RefusesFilesWithOtherNumbersOfRows) {
               HasSubstr("the files of a dataset have changed since its rows were shared"));
 }
 
+TEST_F(ShardTest, NamesAFileThatWasWrittenAgainWithinAnEpoch) {
+  const auto write = [&](const char* a, const char* b) {
+    test_support::write_bytes(directory_ / "a.csv", a);
+    test_support::write_bytes(directory_ / "b.csv", b);
+  };
+  const auto new_shard = [&] { return read_csv(directory_.path().string()).shard({}); };
+  write("id\n1\n2\n3\n", "id\n4\n5\n6\n");
+  Shard shard = new_shard();
+  const Value at_begin = shard.position();
+  take(shard, {.batch_size = 2}, 1);
+  const Value within = shard.position();
+  shard.set_epoch(0);
+  take(shard);
+  const Value at_end = shard.position();
+  EXPECT_NO_THROW(new_shard().set_position(within));
+
+  write("id\n1\n2\n", "id\n3\n4\n5\n6\n");  // as many rows
+  EXPECT_THAT(message_of<InvalidArgument>([&] { new_shard().set_position(within); }),
+              HasSubstr("a.csv has been written again: it has 7 bytes, and had 9"));
+  EXPECT_NO_THROW(new_shard().set_position(at_begin));
+  EXPECT_NO_THROW(new_shard().set_position(at_end));
+  Config earlier(within);
+  earlier.erase("files");
+  EXPECT_NO_THROW(new_shard().set_position(earlier.value()));
+
+  write("id\n1\n2\n3\n4\n5\n6\n", "");
+  std::filesystem::remove(directory_ / "b.csv");
+  EXPECT_THAT(message_of<InvalidArgument>([&] { new_shard().set_position(within); }),
+              HasSubstr("there were 2 files, and there are 1 now"));
+}
+
 TEST_F(ShardTest, NoticesTextFilesThatHaveLostRows) {
   test_support::write_bytes(directory_ / "a.csv", "id\n1\n2\n3\n");
   Shard shard = read_csv((directory_ / "a.csv").string()).shard({});
