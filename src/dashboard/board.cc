@@ -27,6 +27,11 @@ void Board::want(const LiveDocument& document) {
   woken_.notify_all();
 }
 
+bool Board::has_searched() const {
+  const std::lock_guard lock(mutex_);
+  return has_searched_;
+}
+
 void Board::add(const std::string& id, const std::string& location) {
   const std::lock_guard lock(mutex_);
   Shown& shown = experiments_[id];
@@ -37,6 +42,14 @@ void Board::add(const std::string& id, const std::string& location) {
 void Board::remove(const std::string& id) {
   const std::lock_guard lock(mutex_);
   experiments_.erase(id);
+}
+
+void Board::note_search() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(has_searched_, true)) return;
+  }
+  changed_();
 }
 
 bool Board::sleep(std::chrono::milliseconds time) {

@@ -31,12 +31,16 @@ class Board {
   std::string location(const std::string& id) const;
   // Has the document read soon, if there is none yet.
   void want(const LiveDocument& document);
+  // Returns false before the first search for experiments is over: any id may still be that of one.
+  bool has_searched() const;
 
   // ---- For the thread that reads experiments
 
   LiveDocument& list() { return *list_; }
   void add(const std::string& id, const std::string& location);
   void remove(const std::string& id);
+  // Notes that all experiments have been searched for and added. Streams that wait for one hear now if it is not there.
+  void note_search();
   void notify() { changed_(); }
   // Sleeps until the time is over, a document is wanted, or stop(). Returns false after stop().
   bool sleep(std::chrono::milliseconds time);
@@ -58,7 +62,8 @@ class Board {
   std::condition_variable woken_;
   std::map<std::string, Shown> experiments_ = {};  // by id
   std::uint64_t documents_ = 0;                    // number of those that were ever made
-  bool is_wanted_ = false;                         // a document is wanted that nobody has read
+  bool has_searched_ = false;
+  bool is_wanted_ = false;  // a document is wanted that nobody has read
   bool stopped_ = false;
 };
 

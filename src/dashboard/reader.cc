@@ -96,6 +96,7 @@ void Reader::find(Time now) {
       it = known_.erase(it);
     }
   }
+  board_.note_search();
   faults_ = std::move(found.faults);
   const bool any_remote = std::ranges::any_of(known_, [](const auto& one) { return one.second.is_remote; });
   const auto took = duration_cast<milliseconds>(steady_clock::now() - now);

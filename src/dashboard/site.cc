@@ -125,12 +125,13 @@ std::vector<std::string> parameters(std::string_view query, std::string_view nam
   return values;
 }
 
-// Sends documents as they grow; their experiments are watched meanwhile.
+// Sends documents as they grow; their experiments are watched meanwhile. Before the first search for experiments it
+// waits for what is not there yet.
 class Following : public http::EventSource {
  public:
   struct Followed {
     std::string id = {};
-    std::shared_ptr<LiveDocument> document = {};  // nullptr: there is no such experiment
+    std::shared_ptr<LiveDocument> document = {};  // nullptr: there is no such experiment, or not yet
     std::uint64_t version = 0;                    // that the client has
   };
 
@@ -158,14 +159,13 @@ class Following : public http::EventSource {
   std::string news_of(std::size_t i) {
     Followed& one = followed_[i];
     std::shared_ptr<LiveDocument> present = board_.document(one.id);
-    if (!present || present != one.document) {
-      if (!is_gone_[i]) {
-        is_gone_[i] = true;
-        return "event: gone\ndata: 1\n\n";
-      }
-      if (!present) return {};
-      come_back(i, std::move(present));
+    if (!present && !board_.has_searched()) return {};
+    if (!is_gone_[i] && (one.document ? present != one.document : !present)) {
+      is_gone_[i] = true;
+      return "event: gone\ndata: 1\n\n";
     }
+    if (!present) return {};
+    if (present != one.document) come_back(i, std::move(present));
     LiveDocument::Sent sent = one.document->since(one.version);
     one.version = sent.version;
     return std::move(sent.text);
@@ -230,6 +230,8 @@ http::Response Site::control(const http::Request& request, std::string_view quer
   if (!is_json(request)) return failure(415, "The request is no JSON: send it with the Content-Type application/json.");
   const std::vector<std::string> ids = parameters(query, "id");
   const std::string location = ids.size() == 1 ? board_.location(ids.front()) : "";
+  if (location.empty() && !board_.has_searched())
+    return failure(503, "The dashboard has just begun to search for experiments: try again.");
   if (location.empty()) return failure(404, "There is no such experiment any more. Go back to the list.");
   Value content;
   try {
@@ -249,7 +251,7 @@ http::Response Site::control(const http::Request& request, std::string_view quer
 http::Response Site::events(std::string_view query) {
   std::vector<std::string> ids = parameters(query, "id");
   if (ids.empty()) ids.emplace_back();  // the list
-  if (!is_any_shown(ids)) return message(404, "No such experiment", "<p>It has been removed, or is elsewhere now.</p>");
+  if (!may_be_shown(ids)) return message(404, "No such experiment", "<p>It has been removed, or is elsewhere now.</p>");
   const std::vector<std::string> known = parameters(query, "after");
   std::vector<Following::Followed> followed;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -263,8 +265,9 @@ http::Response Site::events(std::string_view query) {
   return made;
 }
 
-bool Site::is_any_shown(const std::vector<std::string>& ids) const {
-  return std::ranges::any_of(ids, [this](const std::string& id) { return board_.document(id) != nullptr; });
+bool Site::may_be_shown(const std::vector<std::string>& ids) const {
+  if (std::ranges::any_of(ids, [this](const std::string& id) { return board_.document(id) != nullptr; })) return true;
+  return !ids.empty() && !board_.has_searched();
 }
 
 http::Response Site::page(std::string_view path, std::string_view query) {
@@ -277,9 +280,9 @@ http::Response Site::page(std::string_view path, std::string_view query) {
   const bool is_experiment = name == "experiment";
   std::vector<std::string> ids = parameters(query, "id");
   std::erase(ids, "");  // the list has this one
-  if (is_experiment && !is_any_shown(ids))
+  if (is_experiment && !may_be_shown(ids))
     return message(404, "No such experiment",
-                   "<p>It has been removed, or was not found yet. <a href=\"./\">The list of experiments</a></p>");
+                   "<p>It has been removed, or is elsewhere now. <a href=\"./\">The list of experiments</a></p>");
   if (name.empty() || is_experiment) {
     const std::array names = {is_experiment ? kExperimentPage : kListPage, kControlName};
     return response(

@@ -30,7 +30,8 @@ class Site {
 
  private:
   http::Response control(const http::Request& request, std::string_view query);
-  bool is_any_shown(const std::vector<std::string>& ids) const;
+  // Returns false if there is no experiment with any of the ids, as far as is known.
+  bool may_be_shown(const std::vector<std::string>& ids) const;
   http::Response page(std::string_view path, std::string_view query);
   http::Response events(std::string_view query);
 

@@ -10,6 +10,7 @@
 
 #include "dashboard/access.h"
 #include "dashboard/board.h"
+#include "dashboard/site.h"
 #include "report/page.h"
 
 namespace cadre::dashboard {
@@ -223,6 +224,36 @@ TEST_F(ReaderTest, EndsWhenTheBoardStops) {
   std::thread thread([&] { reader.run(); });
   board_.stop();
   thread.join();
+}
+
+// ---- A dashboard that has just been started
+
+TEST_F(ReaderTest, StreamsAndPagesWaitForTheFirstSearch) {
+  experiments_.stamps = {{"a", "1"}};
+  look();
+  const std::string id = id_of("a");
+
+  Board board("def", [] {});
+  Reader reader(board, experiments_, {.interval = 0ms});
+  Site site("secret", board, nullptr);
+  const auto get = [&](const std::string& target) {
+    return site.handle({.target = "/secret/" + target, .host = "localhost"});
+  };
+  EXPECT_EQ(get("experiment?id=" + id).status, 200);
+  const http::Response there = get("events?id=" + id);
+  const http::Response elsewhere = get("events?id=0123456789abcdef");
+  ASSERT_TRUE(there.events && elsewhere.events);
+  EXPECT_EQ(there.events->next(), "");
+  EXPECT_EQ(elsewhere.events->next(), "");
+  reader.look(std::chrono::steady_clock::now());
+  EXPECT_EQ(there.events->next(), "");  // watched from now on
+  reader.look(std::chrono::steady_clock::now() + 1h);
+  EXPECT_THAT(there.events->next(), HasSubstr("event: document"));
+  EXPECT_THAT(elsewhere.events->next(), HasSubstr("event: gone"));
+  EXPECT_EQ(elsewhere.events->next(), "");
+  EXPECT_EQ(get("experiment?id=0123456789abcdef").status, 404);
+  EXPECT_EQ(get("events?id=0123456789abcdef").status, 404);
+  EXPECT_EQ(get("experiment").status, 404);
 }
 
 // ---- Who may ask
