@@ -1,6 +1,7 @@
 """docs/from-ray-tune.md, from-ray-train.md and from-ray-data.md have all public names of Ray, and all names of Cadre in
-the tables of docs/from-*.md exist."""
+the tables of docs/from-*.md exist. docs/python.md has the names of Ray that the Python package lacks."""
 
+import ast
 import dataclasses
 import enum
 import importlib
@@ -115,6 +116,34 @@ class RayDataNamesTest(unittest.TestCase):
     def test_arguments(self):
         for name in ("map_batches", "iter_torch_batches"):
             self.assertEqual(self.PAGE.missing_members(name, parameters(getattr(ray.data.Dataset, name))), [])
+
+
+class PythonNamesTest(unittest.TestCase):
+    PAGE = Page("python")
+    PACKAGE = SOURCE / "python" / "cadre"
+
+    def exported(self, package):
+        tree = ast.parse((self.PACKAGE / package / "__init__.py").read_text(encoding="utf-8"))
+        value, = (node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "__all__")
+        return ast.literal_eval(value)
+
+    def members(self, package, name):
+        """Returns the names of the fields of a class, without those of its base."""
+        tree = ast.parse((self.PACKAGE / package / "config.py").read_text(encoding="utf-8"))
+        one, = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+        return {node.target.id for node in one.body if isinstance(node, ast.AnnAssign)}
+
+    def test_names_that_the_package_lacks_are_on_its_page(self):
+        for package, of_ray in (("tune", tune), ("train", ray.train)):
+            lacking = set(of_ray.__all__) - set(self.exported(package))
+            self.assertEqual(self.PAGE.missing(lacking), [])
+
+    def test_options_have_rays_names(self):
+        for name in ("RunConfig", "SyncConfig", "ResumeConfig"):
+            fields = {field.name for field in dataclasses.fields(getattr(tune, name))} - {"local_dir"}  # raises there
+            self.assertEqual(fields - self.members("tune", name), set())
+        for name in ("storage_filesystem", "worker_runtime_env", "logging_config"):
+            self.assertIn(name, self.members("train", "RunConfig"))
 
 
 class CadreNamesTest(unittest.TestCase):

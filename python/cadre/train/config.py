@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
-from cadre.tune.config import PublishConfig, RetentionConfig
+from cadre.tune.config import PublishConfig, RetentionConfig, refuse_filesystem
 from cadre.tune.trainable import _stored_bundle
 
 
@@ -73,26 +74,48 @@ class FailureConfig:
 
 
 @dataclass
+class LoggingConfig:
+    """Display of what workers print."""
+
+    log_level: str = "INFO"  # of Ray's own messages: no meaning here
+    log_to_driver: bool = False  # fit() shows what workers print, each line with its rank
+
+    def __post_init__(self):
+        if not isinstance(self.log_level, str) or not isinstance(logging.getLevelName(self.log_level.upper()), int):
+            raise ValueError(f"LoggingConfig: log_level is {self.log_level!r}; it must be the name of a level, such as "
+                             '"DEBUG", "INFO" or "WARNING"')
+        if self.log_level.upper() != "INFO":
+            warnings.warn("LoggingConfig.log_level has no meaning here", stacklevel=3)
+
+    def _stored(self):
+        return {"log_to_driver": self.log_to_driver}
+
+
+@dataclass
 class RunConfig:
     """Storage, failures and output of a run."""
 
     name: Optional[str] = None  # of its directory; default: the function and the time
     storage_path: Optional[Union[str, "os.PathLike[str]"]] = None  # a folder or the URI of a storage; default: ~/cadre_results
+    storage_filesystem: Optional[Any] = None  # an error: storage_path may be a URI
     failure_config: FailureConfig = field(default_factory=FailureConfig)
     checkpoint_config: CheckpointConfig = field(default_factory=CheckpointConfig)
     callbacks: Optional[List[Any]] = None
     verbose: int = 1  # 0: failures only; 1: the beginning, the end and every report
     worker_runtime_env: Optional[Dict] = None  # no meaning here
+    logging_config: LoggingConfig = field(default_factory=LoggingConfig)
     publish_config: PublishConfig = field(default_factory=PublishConfig)  # for a storage_path that is a URI
 
     def __post_init__(self):
+        refuse_filesystem("RunConfig", self.storage_filesystem)
         self.failure_config = self.failure_config or FailureConfig()
         self.checkpoint_config = self.checkpoint_config or CheckpointConfig()
+        self.logging_config = self.logging_config or LoggingConfig()
         self.publish_config = self.publish_config or PublishConfig()
 
     def _stored(self):
         return {"failure_config": self.failure_config._stored(), "checkpoint_config": self.checkpoint_config._stored(),
-                "verbose": min(self.verbose, 1)}
+                "logging_config": self.logging_config._stored(), "verbose": min(self.verbose, 1)}
 
 
 class DataConfig:

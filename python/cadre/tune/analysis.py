@@ -1,14 +1,14 @@
-"""tune.run, the older front door, and its results."""
+"""tune.run and tune.run_experiments, the older front doors, and their results."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from cadre import _runs
-from cadre._core import CadreError, read_results
-from cadre.tune.config import CheckpointConfig, FailureConfig, RunConfig, TuneConfig
+from cadre._core import CadreError, InvalidArgument, read_results
+from cadre.tune.config import CheckpointConfig, FailureConfig, ResumeConfig
+from cadre.tune.experiment import Experiment, experiments_of
 from cadre.tune.result_grid import ResultGrid
-from cadre.tune.trainable import with_resources
 from cadre.tune.tuner import Tuner
 
 if TYPE_CHECKING:
@@ -19,33 +19,104 @@ if TYPE_CHECKING:
 
 
 def run(run_or_experiment: Any, *, name=None, metric=None, mode=None, stop=None, time_budget_s=None, config=None,
-        resources_per_trial=None, num_samples=1, storage_path=None, local_dir=None, search_alg=None, scheduler=None,
-        checkpoint_config=None, keep_checkpoints_num=None, checkpoint_score_attr=None, checkpoint_freq=0,
-        checkpoint_at_end=None, verbose=1, fail_fast=False, max_failures=0, callbacks=None, max_concurrent_trials=None,
-        raise_on_failed_trial=True, reuse_actors=False, progress_reporter=None, log_to_file=False,
-        trial_name_creator=None, trial_dirname_creator=None, sync_config=None) -> ExperimentAnalysis:
+        resources_per_trial=None, num_samples=1, storage_path=None, storage_filesystem=None, local_dir=None,
+        search_alg=None, scheduler=None, checkpoint_config=None, keep_checkpoints_num=None, checkpoint_score_attr=None,
+        checkpoint_freq=0, checkpoint_at_end=None, verbose=1, fail_fast=False, max_failures=0, callbacks=None,
+        max_concurrent_trials=None, raise_on_failed_trial=True, reuse_actors=False, progress_reporter=None,
+        log_to_file=False, trial_name_creator=None, trial_dirname_creator=None, sync_config=None,
+        resume: bool | str | None = None,
+        resume_config: ResumeConfig | None = None) -> ExperimentAnalysis:
     """Runs an experiment and returns its ExperimentAnalysis. The arguments are those of Tuner, TuneConfig and RunConfig;
-    with raise_on_failed_trial a trial that failed is a CadreError at the end."""
-    trainable = run_or_experiment if resources_per_trial is None else with_resources(run_or_experiment, resources_per_trial)
-    score = checkpoint_score_attr or ""  # "min-loss": the lowest losses are kept
-    checkpoint_config = checkpoint_config or CheckpointConfig(
-        num_to_keep=keep_checkpoints_num, checkpoint_frequency=checkpoint_freq, checkpoint_at_end=checkpoint_at_end,
-        checkpoint_score_attribute=score.removeprefix("min-") or None,
-        checkpoint_score_order="min" if score.startswith("min-") else "max")
-    grid = Tuner(
-        trainable, param_space=config,
-        tune_config=TuneConfig(metric=metric, mode=mode, num_samples=num_samples, search_alg=search_alg,
-                               scheduler=scheduler, time_budget_s=time_budget_s,
-                               max_concurrent_trials=max_concurrent_trials, reuse_actors=reuse_actors,
-                               trial_name_creator=trial_name_creator, trial_dirname_creator=trial_dirname_creator),
-        run_config=RunConfig(name=name, storage_path=storage_path or local_dir, stop=stop, callbacks=callbacks,
-                             verbose=verbose, checkpoint_config=checkpoint_config, progress_reporter=progress_reporter,
-                             log_to_file=log_to_file, sync_config=sync_config,
-                             failure_config=FailureConfig(max_failures=max_failures, fail_fast=fail_fast))).fit()
-    if raise_on_failed_trial and grid.errors:
-        failed = [result.trial_id for result in grid if result.error]
-        raise CadreError(f"trials did not complete: {', '.join(failed)}: {grid.errors[0]}")
+    with raise_on_failed_trial a trial that failed is a CadreError at the end. What an Experiment has itself takes the
+    place of the arguments of the same names.
+
+    resume: True or "AUTO" goes on with the interrupted experiment of this name, if there is one, with its original
+    options; "AUTO+ERRORED" and "AUTO+RESTART_ERRORED" with its failed trials, too. resume_config says the same."""
+    if isinstance(run_or_experiment, Experiment):
+        experiment = run_or_experiment
+    else:
+        score = checkpoint_score_attr or ""  # "min-loss": the lowest losses are kept
+        experiment = Experiment(
+            name, run_or_experiment, stop=stop, time_budget_s=time_budget_s, config=config,
+            resources_per_trial=resources_per_trial, num_samples=num_samples, storage_path=storage_path,
+            storage_filesystem=storage_filesystem, sync_config=sync_config,
+            checkpoint_config=checkpoint_config or CheckpointConfig(
+                num_to_keep=keep_checkpoints_num, checkpoint_frequency=checkpoint_freq,
+                checkpoint_at_end=checkpoint_at_end, checkpoint_score_attribute=score.removeprefix("min-") or None,
+                checkpoint_score_order="min" if score.startswith("min-") else "max"),
+            trial_name_creator=trial_name_creator, trial_dirname_creator=trial_dirname_creator, log_to_file=log_to_file,
+            max_failures=max_failures, local_dir=local_dir)
+    tune_config, run_config = experiment._configs(
+        {"metric": metric, "mode": mode, "search_alg": search_alg, "scheduler": scheduler,
+         "max_concurrent_trials": max_concurrent_trials, "reuse_actors": reuse_actors},
+        {"callbacks": callbacks, "verbose": verbose, "progress_reporter": progress_reporter,
+         "failure_config": FailureConfig(max_failures=experiment._max_failures, fail_fast=fail_fast)})
+    grid = _tuner(experiment, tune_config, run_config, resume_config or _resume_config(resume)).fit()
+    if raise_on_failed_trial:
+        _raise_for_failed([grid])
     return ExperimentAnalysis(grid, default_metric=metric, default_mode=mode)
+
+
+def run_experiments(experiments: Experiment | Mapping[str, Any] | Sequence[Experiment], scheduler: Any = None,
+                    verbose: int | None = None, progress_reporter: Any = None, resume: bool | str | None = None,
+                    resume_config: ResumeConfig | None = None, reuse_actors: bool = False,
+                    raise_on_failed_trial: bool = True, concurrent: bool = True,
+                    callbacks: Sequence[Any] | None = None) -> list[Result]:
+    """Runs experiments one after the other, each with all resources, and returns the results of all their trials. The
+    arguments are those of run(). experiments: an Experiment, a list of them, or a dictionary of their arguments by
+    name. Ctrl-C ends them all.
+
+    concurrent: with True a failed trial raises after the last experiment, with False it keeps the next one from
+    beginning. Raises InvalidArgument for a scheduler of several concurrent experiments: Ray's compares their trials."""
+    listed = experiments_of(experiments)
+    if concurrent and scheduler is not None and len(listed) > 1:
+        raise InvalidArgument("run_experiments: no scheduler compares the trials of several experiments; with "
+                              "concurrent=False each experiment has a scheduler of its own")
+    grids: list[ResultGrid] = []
+    for experiment in listed:
+        analysis = run(experiment, scheduler=scheduler, verbose=1 if verbose is None else verbose,
+                       progress_reporter=progress_reporter, resume=resume, resume_config=resume_config,
+                       reuse_actors=reuse_actors, callbacks=callbacks,
+                       raise_on_failed_trial=raise_on_failed_trial and not concurrent)
+        grids.append(analysis._grid)
+        if analysis._grid.interrupted:
+            break
+    if raise_on_failed_trial:
+        _raise_for_failed(grids)
+    return [result for grid in grids for result in grid]
+
+
+def _tuner(experiment, tune_config, run_config, resume_config):
+    """Returns the Tuner of an experiment: with a ResumeConfig one that goes on with that of the same name, if there is
+    one."""
+    path = _runs.path_of(_runs.folder_of(run_config.storage_path), run_config.name or "")
+    if resume_config is None or not run_config.name or not Tuner.can_restore(path):
+        return Tuner(experiment._trainable, param_space=experiment._param_space, tune_config=tune_config,
+                     run_config=run_config)
+    return Tuner.restore(path, experiment._trainable, _resume_config=resume_config, callbacks=run_config.callbacks)
+
+
+_SETTINGS = {"ERRORED": ResumeConfig.ResumeType.RESUME, "RESTART_ERRORED": ResumeConfig.ResumeType.RESTART}
+
+
+def _resume_config(resume):
+    """Returns the ResumeConfig of an older argument, or None for one that begins anew: True, or "AUTO+ERRORED"."""
+    if resume in (None, False):
+        return None
+    first, *settings = ["AUTO"] if resume is True else str(resume).split("+")
+    unknown = [setting for setting in settings if setting not in _SETTINGS]
+    if first != "AUTO" or unknown or len(settings) > 1:
+        raise InvalidArgument(f'resume is {resume!r}; it must be True, False, "AUTO", "AUTO+ERRORED" or '
+                              '"AUTO+RESTART_ERRORED"')
+    return ResumeConfig(errored=_SETTINGS[settings[0]]) if settings else ResumeConfig()
+
+
+def _raise_for_failed(grids):
+    """Raises CadreError if trials of experiments have failed."""
+    failed = [result for grid in grids for result in grid if result.error]
+    if failed:
+        ids = ", ".join(result.trial_id for result in failed)
+        raise CadreError(f"trials did not complete: {ids}: {failed[0].error}")
 
 
 class ExperimentAnalysis:

@@ -2,9 +2,10 @@
 
 import os
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Callable, Dict, List, Optional, Union
 
-from cadre import _functions
+from cadre import _core, _functions
 
 
 @dataclass
@@ -87,11 +88,64 @@ class PublishConfig:
 
 
 @dataclass
+class SyncConfig:
+    """How often Ray copies an experiment to its storage. It has no meaning here: PublishConfig has that."""
+
+    sync_period: int = 300
+    sync_timeout: int = 1800
+    sync_artifacts: bool = False
+    sync_artifacts_on_checkpoint: bool = True
+
+
+@dataclass
+class ResumeConfig:
+    """What becomes of the trials of an interrupted experiment that goes on: tune.run(resume_config=...)."""
+
+    class ResumeType(Enum):
+        """What becomes of a trial."""
+
+        RESUME = "resume"  # it goes on from its latest checkpoint
+        RESTART = "restart"  # it begins anew
+        SKIP = "skip"  # it stays as it is
+
+    finished: Union[ResumeType, str] = ResumeType.SKIP
+    unfinished: Union[ResumeType, str] = ResumeType.RESUME
+    errored: Union[ResumeType, str] = ResumeType.SKIP
+
+    def __post_init__(self):
+        self.finished = self.ResumeType(self.finished)
+        self.unfinished = self.ResumeType(self.unfinished)
+        self.errored = self.ResumeType(self.errored)
+
+    def _restore_options(self):
+        """Returns its form as arguments of Tuner.restore. Raises InvalidArgument for what a restore does not do."""
+        kinds = self.ResumeType
+        faults = []
+        if self.finished is not kinds.SKIP:
+            faults.append(f"finished is {self.finished}, but trials that have ended stay as they are; "
+                          "Tuner.restore(extend=...) goes on with them")
+        if self.unfinished is not kinds.RESUME:
+            faults.append(f"unfinished is {self.unfinished}, but trials that have not ended always go on from their "
+                          "latest checkpoint; leave it out")
+        if faults:
+            raise _core.InvalidArgument(f"ResumeConfig: {'; '.join(faults)}")
+        return {"resume_errored": self.errored is kinds.RESUME, "restart_errored": self.errored is kinds.RESTART}
+
+
+def refuse_filesystem(owner, filesystem):
+    """Raises InvalidArgument for a file system of pyarrow's, which other processes cannot use. `owner`: who got it."""
+    if filesystem is not None:
+        raise _core.InvalidArgument(f"{owner}: storage_filesystem is not used here; give the path as a URI with the "
+                                    "options of the file system, such as s3://bucket/folder?region=eu-central-1")
+
+
+@dataclass
 class RunConfig:
     """Storage, end and output of an experiment."""
 
     name: Optional[str] = None  # of its directory; default: the trainable and the time
     storage_path: Optional[Union[str, "os.PathLike[str]"]] = None  # a folder or the URI of a storage; default: ~/cadre_results
+    storage_filesystem: Optional[Any] = None  # an error: storage_path may be a URI
     failure_config: FailureConfig = field(default_factory=FailureConfig)
     checkpoint_config: CheckpointConfig = field(default_factory=CheckpointConfig)
     stop: Optional[Union[Dict, Callable, List, Any]] = None
@@ -99,10 +153,12 @@ class RunConfig:
     verbose: int = 1  # 0: errors only; 1: the state of the trials; 2: every result
     progress_reporter: Optional[Any] = None
     log_to_file: Any = False  # always: stdout and stderr in the trial's directory
-    sync_config: Optional[Any] = None
+    log_to_driver: bool = False  # shows what trials print, each line with its trial's name
+    sync_config: Optional[SyncConfig] = None  # no meaning here
     publish_config: PublishConfig = field(default_factory=PublishConfig)  # for a storage_path that is a URI
 
     def __post_init__(self):
+        refuse_filesystem("RunConfig", self.storage_filesystem)
         self.failure_config = self.failure_config or FailureConfig()
         self.checkpoint_config = self.checkpoint_config or CheckpointConfig()
         self.publish_config = self.publish_config or PublishConfig()
@@ -195,5 +251,5 @@ def stored_options(param_space, tune_config, run_config):
         tune["scheduler"] = tune_config.scheduler._stored()
     run = {"stop": stored_stop(run_config.stop), "checkpoint_config": run_config.checkpoint_config._stored(),
            "failure_config": run_config.failure_config._stored(), "verbose": min(run_config.verbose, 2),
-           "chdir_to_trial_dir": tune_config.chdir_to_trial_dir}
+           "log_to_driver": run_config.log_to_driver, "chdir_to_trial_dir": tune_config.chdir_to_trial_dir}
     return {"param_space": stored_space(param_space or {}), "tune_config": tune, "run_config": run}

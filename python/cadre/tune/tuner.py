@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Iterable, Mapping
 
 from cadre import _core, _driver, _functions, _notebook, _runs
 from cadre.tune._callbacks import CallbackList
-from cadre.tune.config import PublishConfig, RunConfig, TuneConfig, stored_options
+from cadre.tune.config import PublishConfig, RunConfig, TuneConfig, refuse_filesystem, stored_options
 from cadre.tune.result_grid import ResultGrid
 from cadre.tune.trainable import stored_trainable
 
 if TYPE_CHECKING:
     from cadre.tune.callback import Callback
-    from cadre.tune.config import Extension
+    from cadre.tune.config import Extension, ResumeConfig
 
 
 class Tuner:
@@ -63,19 +63,24 @@ class Tuner:
 
     @classmethod
     def restore(cls, path: str | os.PathLike[str], trainable: Any = None, resume_unfinished: bool = True,
-                resume_errored: bool = False, restart_errored: bool = False, param_space=None, *,
-                callbacks: Iterable[Callback] | None = None, extend: Extension | None = None,
-                publish_config: PublishConfig | None = None) -> Tuner:
+                resume_errored: bool = False, restart_errored: bool = False, param_space=None, storage_filesystem=None,
+                _resume_config: ResumeConfig | None = None, *, callbacks: Iterable[Callback] | None = None,
+                extend: Extension | None = None, publish_config: PublishConfig | None = None) -> Tuner:
         """Returns a Tuner that continues the interrupted experiment in a directory or at a URI: trials that had not
         ended run again from their latest checkpoint. The experiment has its functions, so this program need not have
         them. A `trainable` takes the place of the experiment's until fit() returns, for one that was changed. The space
         is the experiment's.
 
-        resume_errored, restart_errored: trials that failed go on from their latest checkpoint, or begin anew. extend: an
-        Extension, of an experiment that goes on with other options, also after its end. publish_config: a PublishConfig, for
-        a URI. Raises NotFound if there is no experiment, CadreError if it is damaged or being run.
+        resume_errored, restart_errored: trials that failed go on from their latest checkpoint, or begin anew;
+        _resume_config says the same in Ray's form. extend: an Extension, of an experiment that goes on with other
+        options, also after its end. publish_config: a PublishConfig, for a URI. Raises NotFound if there is no
+        experiment, CadreError if it is damaged or being run, InvalidArgument for a storage_filesystem.
         """
         del param_space
+        refuse_filesystem("Tuner.restore", storage_filesystem)
+        if _resume_config is not None:
+            options = _resume_config._restore_options()
+            resume_errored, restart_errored = options["resume_errored"], options["restart_errored"]
         _driver.init_if_needed()
         function = None if trainable is None else stored_trainable(trainable)["host_function"]
         if not resume_unfinished:
@@ -103,8 +108,8 @@ class Tuner:
     @classmethod
     def can_restore(cls, path: str | os.PathLike[str], storage_filesystem=None, *,
                     publish_config: PublishConfig | None = None) -> bool:
-        """Returns true if a directory or URI holds an experiment."""
-        del storage_filesystem
+        """Returns true if a directory or URI holds an experiment. Raises InvalidArgument for a storage_filesystem."""
+        refuse_filesystem("Tuner.can_restore", storage_filesystem)
         return _core.can_restore(_runs.place_of(path), (publish_config or PublishConfig())._stored())
 
     def fit(self) -> ResultGrid:
@@ -157,4 +162,4 @@ def _warn_of_unused(tune_config, run_config):
                          (run_config, ("sync_config",))):
         for name in names:
             if getattr(owner, name) is not None:
-                warnings.warn(f"{type(owner).__name__}.{name} has no meaning here", stacklevel=4)
+                warnings.warn(f"{type(owner).__name__}.{name} has no meaning here", stacklevel=3)
