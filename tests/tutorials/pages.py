@@ -8,6 +8,9 @@ Each C++ block is one of these:
   block takes the place of the line `// SNIPPET`. So a page shows two lines, and these compile. A ```diff block has two
   frames, for the code before and after the change.
 
+Each block of Python on a page in PROGRAMS_IN_PYTHON is a program, in the file that its first line names
+(tests/python/pages_test.py).
+
 The other blocks say what they are: ```sh, ```cmake, ```json, ```text, ```python, ```svg.
 """
 
@@ -29,6 +32,8 @@ EXCERPTS = {
     "validation": ("async_validation",),
     "real_training": ("resnet_fashion",),
 }
+# Tutorials in Python.
+PROGRAMS_IN_PYTHON = ("first_in_python",)
 LANGUAGES = ("cpp", "cpp-before", "diff", "sh", "cmake", "json", "toml", "text", "python")
 
 BLOCK = re.compile(r"(?:^<!-- frame: ([^\n]*?) -->\n)?^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -56,6 +61,27 @@ def blocks_of(page):
         Block(page, text.count("\n", 0, match.start(3)) + 1, match[2], (match[1] or "").split(), match[3])
         for match in BLOCK.finditer(text)
     ]
+
+
+def commands_of(page):
+    """Pairs of a command and the text that it is to print: in a ```sh block a line that begins with "$ " is a command, and
+    the lines after it are its output."""
+    commands = []
+    for block in blocks_of(page):
+        for line in block.text.splitlines(keepends=True) if block.language == "sh" else ():
+            if line.startswith("$ "):
+                commands.append([line[2:].strip(), ""])
+            else:
+                commands[-1][1] += line
+    return commands
+
+
+def pattern_of(expected):
+    """The pattern of what a command prints. "…" stands for any text, on a line of its own for any lines."""
+    lines = []
+    for line in expected.splitlines():
+        lines.append("(?:.*\n)*" if line == "…" else ".*".join(map(re.escape, line.split("…"))) + "\n")
+    return re.compile("".join(lines))
 
 
 def text_without_blocks(page):

@@ -66,7 +66,7 @@ class SnippetsTest(unittest.TestCase):
 
     def test_every_tutorial_is_tested_and_listed(self):
         tutorials = {page.stem for page in pages.paths() if page.parent.name == "tutorials"} - {"README"}
-        self.assertEqual(tutorials, {*pages.PROGRAMS, *pages.EXCERPTS})
+        self.assertEqual(tutorials, {*pages.PROGRAMS, *pages.EXCERPTS, *pages.PROGRAMS_IN_PYTHON})
         listed = (pages.SOURCE / "docs" / "tutorials" / "README.md").read_text(encoding="utf-8")
         self.assertEqual([name for name in sorted(tutorials) if f"({name}.md)" not in listed], [])
 

@@ -1,42 +1,21 @@
 """The commands of the tutorial pages, run one after the other, print what the pages say.
 
-Each series of pages begins in an empty directory. In a ```sh block a line that begins with "$ " is a command, and the lines after it are its output. "…" stands for any
-text, on a line of its own for any lines.
+Each series of pages begins in an empty directory.
 """
 
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
 import unittest
 
-from pages import EXCERPTS, SERIES, blocks_of
+from pages import EXCERPTS, SERIES, blocks_of, commands_of, pattern_of
 
 SOURCE = pathlib.Path(os.environ["CADRE_SOURCE"])
 PAGES = SOURCE / "docs" / "tutorials"
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
 PYTHON = pathlib.Path(sys.executable).parent
-
-
-def commands_of(page):
-    """Pairs of a command and the text that it is to print."""
-    commands = []
-    for block in blocks_of(page):
-        for line in block.text.splitlines(keepends=True) if block.language == "sh" else ():
-            if line.startswith("$ "):
-                commands.append([line[2:].strip(), ""])
-            else:
-                commands[-1][1] += line
-    return commands
-
-
-def pattern_of(expected):
-    lines = []
-    for line in expected.splitlines():
-        lines.append("(?:.*\n)*" if line == "…" else ".*".join(map(re.escape, line.split("…"))) + "\n")
-    return re.compile("".join(lines))
 
 
 class TutorialsTest(unittest.TestCase):
