@@ -15,6 +15,7 @@ readonly venv="$1" version="$2"
 readonly python="$venv/bin/python"
 readonly log="${TORCH_LOG:-$venv/torch.log}"
 readonly stamp="$venv/.installed-torch"
+readonly former="$venv/.former-torch"  # what was installed before an installation that has not ended yet
 index="${TORCH_INDEX_URL:-}"
 build="${TORCH_BUILD:-}"
 
@@ -90,7 +91,7 @@ wanted="torch $version, ${index:-$build}"
 [[ -f "$stamp" && "$(cat "$stamp")" == "$wanted" ]] && exit
 rm -f "$stamp"
 : >"$log"
-before=$(installed_version)
+[[ -f "$former" ]] || installed_version >"$former"
 if [[ -n "$index" ]]; then
   install_from_index
   install_cuda_headers
@@ -98,7 +99,8 @@ else
   "install_${build}_build" "$reason"
 fi
 # A wheel may bring files that are older than what was built with the former one.
-[[ "$(installed_version)" == "$before" ]] ||
+[[ "$(installed_version)" == "$(cat "$former")" ]] ||
   find "$venv"/lib/python3*/site-packages/torch/{include,lib,version.py} -type f -exec touch {} +
+rm -f "$former"
 say "torch is $(installed_version)"
 printf '%s' "$wanted" >"$stamp"

@@ -113,6 +113,17 @@ class InstallTorchTest(unittest.TestCase):
             self.install("torch==2.13.0+cpu torch===2.13.0", TORCH_BUILD=build)
             self.assertEqual(header.stat().st_mtime > 0, is_new, build)
 
+    def test_headers_of_an_installation_that_was_interrupted_are_newer_than_what_was_built_before_it(self):
+        header = self.torch / "include" / "torch.h"
+        header.touch()
+        self.install("torch==2.13.0+cpu", TORCH_BUILD="cpu")
+        os.utime(header, (0, 0))
+        self.install("--no-deps", TORCH_INDEX_URL="http://index")  # brings another build, and not all that it needs
+        self.assertEqual((self.ended, header.stat().st_mtime), (1, 0))
+        self.install("torch==2.13.0", TORCH_INDEX_URL="http://index")
+        self.assertEqual(self.ended, 0)
+        self.assertGreater(header.stat().st_mtime, 0)
+
     def test_an_installation_that_failed_is_tried_again(self):
         _, said = self.install("", TORCH_BUILD="cuda")
         self.assertEqual(self.ended, 1)
