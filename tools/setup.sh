@@ -68,6 +68,21 @@ missing_packages() {
   done
 }
 
+# Runs apt-get as root, as "${as_root[@]}" says. Waits ten minutes for another program that installs packages: apt-get does
+# that by itself for the lock of dpkg, and not for that of the package lists.
+apt_get() {
+  local attempt said
+  for ((attempt = 1; ; ++attempt)); do
+    if said="$("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 "$@" 2>&1)"; then
+      echo "$said"
+      return
+    fi
+    echo "$said"
+    [[ "$said" == */lists/lock* && $attempt -lt 120 ]] || return 1
+    sleep 5
+  done
+}
+
 install_packages() {
   local missing as_root=()
   if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
@@ -80,9 +95,8 @@ install_packages() {
   fi
   [[ $(id -u) -eq 0 ]] || as_root=(sudo)
   say "installing Debian packages: ${missing[*]}"
-  run_logged apt "read the package lists (apt-get update)" "${as_root[@]}" apt-get -qq update
-  run_logged apt "install Debian packages" "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get -qq install -y --no-install-recommends "${missing[@]}"
+  run_logged apt "read the package lists (apt-get update)" apt_get update
+  run_logged apt "install Debian packages" apt_get install -y --no-install-recommends "${missing[@]}"
 }
 
 # Being root, or one who may become root.

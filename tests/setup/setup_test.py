@@ -26,6 +26,16 @@ case "$1 $2" in
   "-c import"*) [ -d "$pip" ] ;;
 esac
 """
+# The first updates meet another program that reads the package lists.
+APT_GET = """#!/bin/sh
+echo "$*" >>"$APT"
+case "$*" in
+  *update*)
+    [ "$(grep -c update "$APT")" -gt "$LOCKED" ] && exit
+    echo "$SAID" >&2
+    exit 100 ;;
+esac
+"""
 # Everything is installed.
 DPKG_QUERY = """#!/bin/sh
 shift 3
@@ -94,6 +104,30 @@ class SetupTest(unittest.TestCase):
         asked, _ = self.set_up()
         self.assertEqual((self.ended, len(asked)), (0, 1))
         self.assertIn("pyarrow", asked[0])
+
+    def install_packages(self, locked, said):
+        """Returns what apt-get was asked for where no package is installed yet, and what was said."""
+        for name, text in (("apt-get", APT_GET), ("dpkg-query", "#!/bin/sh\n"), ("sleep", "#!/bin/sh\n"),
+                           ("sudo", '#!/bin/sh\n[ "$1" = -v ] || exec "$@"\n')):
+            path = self.checkout / "bin" / name
+            path.write_text(text, encoding="utf-8")
+            path.chmod(0o755)
+        asked = self.checkout / "apt"
+        asked.unlink(missing_ok=True)
+        _, said = self.set_up(APT=str(asked), LOCKED=str(locked), SAID=said)
+        return [line.split() for line in asked.read_text(encoding="utf-8").splitlines()], said
+
+    def test_another_program_that_installs_packages_is_waited_for(self):
+        asked, said = self.install_packages(2, "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7")
+        self.assertEqual(self.ended, 0, said)
+        self.assertEqual([words[3] for words in asked], ["update"] * 3 + ["install"])
+        self.assertTrue(all("DPkg::Lock::Timeout=600" in words for words in asked), asked)
+
+    def test_package_lists_that_cannot_be_read_end_it_at_once(self):
+        asked, said = self.install_packages(9, "E: Failed to fetch http://deb.debian.org")
+        self.assertEqual((self.ended, len(asked)), (1, 1))
+        self.assertIn("could not read the package lists", said)
+        self.assertIn("Failed to fetch", said)
 
     def test_two_take_turns(self):
         (self.checkout / ".setup").mkdir()
