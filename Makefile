@@ -31,6 +31,8 @@ endif
 # What the goals need beside what a build needs, so that `make demo` installs only that.
 setup_groups := $(if $(filter asan tsan coverage,$(PRESET)),sanitizers) $(if $(filter build test test-all unit test-gpu fuzz bench-peers,$(MAKECMDGOALS)),tests) \
   $(filter docs,$(MAKECMDGOALS)) $(if $(filter package release wheel test-wheel,$(MAKECMDGOALS)),package)
+# A folder may have spaces in its name; zsh leaves a ~ as it is.
+prefix = $(if $(filter ~/%,$(firstword $(PREFIX))),$(HOME)$(patsubst ~/%,/%,$(PREFIX)),$(PREFIX))
 cxx_files = $(shell find include src python examples tests benchmarks -name '*.h' -o -name '*.cc')
 sources = $(shell find src -name '*.cc')
 
@@ -134,11 +136,11 @@ soak: $(build_dir)/build.ninja
 
 install: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target cadre_package
-	@cmake --install $(build_dir) --prefix $(PREFIX)
-	@PREFIX=$(PREFIX) cmake -DMANIFEST=$(build_dir)/install_manifest.txt -P cmake/InstallManifest.cmake
+	@cmake --install $(build_dir) --prefix "$(prefix)"
+	@PREFIX="$(prefix)" cmake -DMANIFEST=$(build_dir)/install_manifest.txt -P cmake/InstallManifest.cmake
 
 uninstall:
-	@PREFIX=$(PREFIX) cmake -P cmake/InstallManifest.cmake
+	@PREFIX="$(prefix)" cmake -P cmake/InstallManifest.cmake
 
 package: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target cadre_package

@@ -77,6 +77,23 @@ class UninstallTest(InstallationTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([path for path in root.rglob("*") if not path.is_dir()], [])
 
+    def make(self, *arguments, **environment):
+        done = subprocess.run(["make", "--no-print-directory", "-C", str(SOURCE), *arguments], capture_output=True,
+                              text=True, check=False, env=os.environ | environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_folders_may_have_spaces_in_their_names_and_begin_with_a_tilde(self):
+        for name, prefix in ("staged here", "{}/usr"), ("home", "~/usr"):
+            root = self.directory / name
+            note = self.made_up_installation(root)
+            done = self.manifest(f"-DMANIFEST={note}", prefix="/usr", DESTDIR=str(root))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            prefix = prefix.format(root)
+            self.assertIn(f'--prefix "{root}/usr"', self.make("--dry-run", "install", f"PREFIX={prefix}", HOME=str(root)))
+            self.make("uninstall", f"PREFIX={prefix}", HOME=str(root))
+            self.assertEqual([path for path in root.rglob("*") if not path.is_dir()], [])
+
     def test_what_cannot_be_removed_is_said_and_stays_on_the_list(self):
         root = self.directory / "kept"
         note = self.made_up_installation(root)
