@@ -80,7 +80,9 @@ function(cadre_find_torch root version kind fault)
     if(NOT venv)
       set(venv "$ENV{VIRTUAL_ENV}")
     endif()
-    file(GLOB path "${venv}/lib/python3*/site-packages/torch")
+    if(venv)  # else this would be the system's Python
+      file(GLOB path "${venv}/lib/python3*/site-packages/torch")
+    endif()
     set(beside "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../../../torch")  # where Cadre is a Python wheel
     if(NOT path AND EXISTS "${beside}/lib/libtorch_cpu.so")
       file(REAL_PATH "${beside}" path)
