@@ -179,6 +179,7 @@ class SmokeTest(unittest.TestCase):
     def test_training_runs(self):
         [start] = self.lines("train-start", "--workers", 2, "--starts", 2)
         self.assertLessEqual(start["best_s"], start["median_s"])
+        self.assertAlmostEqual(start["figures"][0]["ratio"], start["median_s"] / start["plain_median_s"])
         [reports] = self.lines("train-reports", "--workers", 2, "--reports", 20)
         self.assertEqual(reports["results"], counted(self.storage / "reports")["results"])
         self.assertEqual(reports["results"], 20)
@@ -187,6 +188,9 @@ class SmokeTest(unittest.TestCase):
         self.assertEqual((saved["results"], saved["checkpoints"]), (6, 2))
         [late] = self.lines("train-checkpoints", "--workers", 2, "--bytes", 5000, "--steps", 6, "--mode", "async")
         self.assertEqual((late["results"], late["checkpoints"]), (6, 2))
+        for line in saved, late:  # with the user's own write, which the plain operation has, too
+            self.assertAlmostEqual(line["ratio"], line["write_and_report_p50_ms"] / line["plain_write_rename_p50_ms"])
+            self.assertGreater(line["write_and_report_p50_ms"], line["beyond_write_p50_ms"])
         for mode in ("sync", "async"):
             kept = list((self.storage / f"checkpoints_{mode}").glob("checkpoint_*/model"))
             self.assertEqual([file.stat().st_size for file in kept], [5000] * 2)
