@@ -1,6 +1,7 @@
 // Trials on the nodes of a cluster, beside the same on this machine: two agents here, connected by TLS.
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -47,6 +48,13 @@ Run run_without_errors(const Setup& setup) {
   return run;
 }
 
+// Returns the order of a round, true for on nodes: each side begins in every other round, so that neither always finds
+// what the other has left behind.
+std::array<bool, 2> in_turns(std::int64_t round) {
+  const bool nodes_begin = round % 2 != 0;
+  return {nodes_begin, !nodes_begin};
+}
+
 // Measures trials with so many reports each, in turns here and on nodes. Prints a line; its figure is the ratio of what
 // nodes take to what this machine takes.
 void compare(const Settings& settings, std::int64_t trials, std::int64_t reports, std::int64_t slots,
@@ -57,25 +65,23 @@ void compare(const Settings& settings, std::int64_t trials, std::int64_t reports
   std::vector<double> ratios;
   std::vector<double> cpu_ratios;
   for (std::int64_t round = 0; round < settings.rounds; ++round) {
-    double controller_cpu_s = 0;
-    const auto measured = [&](std::int64_t on) {
-      const std::string name = fmt::format("{}_trials_{}_{}", trials, on > 0 ? "on_nodes" : "here", round);
+    double controller_here_s = 0;
+    double controller_on_nodes_s = 0;
+    for (const bool on_nodes : in_turns(round)) {
+      const std::string name = fmt::format("{}_trials_{}_{}", trials, on_nodes ? "on_nodes" : "here", round);
       const Run run =
           run_without_errors({.trainable = fn<report_so_often>,
                               .options = {.param_space = {{"reports", reports}},
                                           .tune_config = {.num_samples = trials},
                                           .run_config = {.name = name, .storage_path = settings.storage_path}},
                               .slots = slots,
-                              .nodes = on});
+                              .nodes = on_nodes ? kNodes : 0});
       cpu_s += run.usage.cpu_s;
-      controller_cpu_s = run.controller_cpu_s;
-      return run.wall_s;
-    };
-    here.push_back(measured(0));
-    const double cpu_here_s = controller_cpu_s;
-    nodes.push_back(measured(kNodes));
+      (on_nodes ? controller_on_nodes_s : controller_here_s) = run.controller_cpu_s;
+      (on_nodes ? nodes : here).push_back(run.wall_s);
+    }
     ratios.push_back(nodes.back() / here.back());
-    cpu_ratios.push_back(controller_cpu_s / cpu_here_s);
+    cpu_ratios.push_back(controller_on_nodes_s / controller_here_s);
   }
   const double ratio = median(ratios);
   std::vector<Figure> figures{
@@ -167,15 +173,20 @@ void compare_many(const Settings& settings) {
   std::vector<double> wall;
   double cpu_s = 0;
   for (std::int64_t round = 0; round < settings.rounds; ++round) {
-    here.push_back(report_from(settings, fmt::format("together_here_{}", round), kHere, 0).reports_per_s);
-    as_many_here.push_back(
-        report_from(settings, fmt::format("together_as_many_here_{}", round), settings.workers, 0).reports_per_s);
-    const Together many =
-        report_from(settings, fmt::format("together_on_nodes_{}", round), settings.workers, settings.agents);
-    nodes.push_back(many.reports_per_s);
-    p99.push_back(many.p99_s);
-    wall.push_back(many.wall_s);
-    cpu_s += many.cpu_s;
+    for (const bool on_nodes : in_turns(round)) {
+      if (on_nodes) {
+        const Together many =
+            report_from(settings, fmt::format("together_on_nodes_{}", round), settings.workers, settings.agents);
+        nodes.push_back(many.reports_per_s);
+        p99.push_back(many.p99_s);
+        wall.push_back(many.wall_s);
+        cpu_s += many.cpu_s;
+      } else {
+        here.push_back(report_from(settings, fmt::format("together_here_{}", round), kHere, 0).reports_per_s);
+        as_many_here.push_back(
+            report_from(settings, fmt::format("together_as_many_here_{}", round), settings.workers, 0).reports_per_s);
+      }
+    }
     ratios.push_back(here.back() / nodes.back());
     ratios_to_as_many.push_back(as_many_here.back() / nodes.back());
   }
@@ -217,7 +228,7 @@ void compare_simulated(const Settings& settings) {
   std::vector<double> nodes;
   std::vector<double> ratios;
   for (std::int64_t round = 0; round < settings.rounds; ++round) {
-    const auto measured = [&](bool on_nodes) {
+    for (const bool on_nodes : in_turns(round)) {
       const std::string name = fmt::format("simulated_{}_{}", on_nodes ? "on_nodes" : "here", round);
       Process process = Process::fork([&] {
         return Dict{{"wall_s", run_simulated_experiment(
@@ -230,10 +241,8 @@ void compare_simulated(const Settings& settings) {
       });
       const Process::Ended ended = process.wait();
       cpu_s += ended.usage.cpu_s;
-      return Config(ended.said).get<double>("wall_s");
-    };
-    here.push_back(measured(false));
-    nodes.push_back(measured(true));
+      (on_nodes ? nodes : here).push_back(Config(ended.said).get<double>("wall_s"));
+    }
     ratios.push_back(nodes.back() / here.back());
   }
   const double ratio = median(ratios);

@@ -15,8 +15,10 @@ import unittest
 import compare_builds
 import run_all
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent / "search"))
+for folder in "search", "peers", "python":
+    sys.path.insert(0, str(pathlib.Path(__file__).parent / folder))
 import functions  # noqa: E402
+import side_by_side  # noqa: E402
 
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
 COUNTS = ["trials", "terminated", "errors", "results", "exploits", "checkpoints"]
@@ -256,6 +258,14 @@ class SmokeTest(unittest.TestCase):
         again = bench(self.storage, *arguments)
         self.assertEqual((again.returncode, again.stdout), (1, ""))
         self.assertIn("exists already", again.stderr)
+
+
+class PeersTest(unittest.TestCase):
+    def test_each_side_begins_in_every_other_attempt(self):
+        order = []
+        for attempt in range(3):
+            side_by_side.run_in_turns(attempt, [lambda: order.append("ray"), lambda: order.append("cadre")])
+        self.assertEqual(order, ["ray", "cadre", "cadre", "ray", "ray", "cadre"])
 
 
 class DashboardTest(unittest.TestCase):

@@ -108,10 +108,10 @@ def main():
     workloads = [workload for workload in WORKLOADS if re.search(arguments.only, workload)]
     for nodes in arguments.nodes:
         lines = {"ray": [], "cadre": []}
-        for _ in range(arguments.runs):
-            for name, of_peer in lines.items():
-                of_peer.append(measure(name, nodes, arguments.build.resolve(), workloads))
-                print(json.dumps({"peer": name, "nodes": nodes} | of_peer[-1]), flush=True)
+        for attempt in range(arguments.runs):
+            for name in lines if attempt % 2 == 0 else reversed(lines):  # each begins in every other attempt
+                lines[name].append(measure(name, nodes, arguments.build.resolve(), workloads))
+                print(json.dumps({"peer": name, "nodes": nodes} | lines[name][-1]), flush=True)
         for figure in lines["ray"][0]:
             ray, cadre = (statistics.median(line.get(figure, float("nan")) for line in of_peer) for of_peer in lines.values())
             print(json.dumps({"nodes": nodes, "figure": figure, "ray": ray, "cadre": None if cadre != cadre else cadre,

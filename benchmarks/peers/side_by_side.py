@@ -118,6 +118,13 @@ def run_cadre(bin_folder, words, storage):
     return {"workload": line["workload"], "peer": "cadre"} | line
 
 
+def run_in_turns(attempt, sides):
+    """Calls the functions of both sides; each begins in every other attempt, so that neither always finds what the other
+    has left behind."""
+    for side in sides if attempt % 2 == 0 else reversed(sides):
+        side()
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin_folder", type=pathlib.Path, help="folder of cadre_bench")
@@ -144,10 +151,16 @@ def main():
             ray_lines, cadre_lines = [], []
             for attempt in range(arguments.runs):
                 storage = folder / f"{index:02}_{attempt}"
-                ray_lines.append(run_ray(workload.split(), storage / "ray"))
-                tell(ray_lines[-1])
-                cadre_lines.append(run_cadre(arguments.bin_folder, workload.split(), storage / "cadre"))
-                tell(cadre_lines[-1])
+
+                def measure_ray():
+                    ray_lines.append(run_ray(workload.split(), storage / "ray"))
+                    tell(ray_lines[-1])
+
+                def measure_cadre():
+                    cadre_lines.append(run_cadre(arguments.bin_folder, workload.split(), storage / "cadre"))
+                    tell(cadre_lines[-1])
+
+                run_in_turns(attempt, [measure_ray, measure_cadre])
             for figure in ["wall_s", "cpu_s", *figures]:
                 ray, cadre = (statistics.median(line[figure] for line in lines) for lines in (ray_lines, cadre_lines))
                 tell({"workload": workload, "figure": figure, "ray": ray, "cadre": cadre, "ratio": ray / cadre,

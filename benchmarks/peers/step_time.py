@@ -36,9 +36,13 @@ def compare(model, divided, arguments):
     labels = {"model": model, "divided": divided}
     ratios = []
     for attempt in range(arguments.runs):
-        python_ms, python_mib = run([sys.executable, DDP, *flags])
         with tempfile.TemporaryDirectory() as storage:
-            cadre_ms, cadre_mib = run([arguments.bin_folder / "cadre_step_time", *flags, "--storage-path", storage])
+            commands = {"python": [sys.executable, DDP, *flags],
+                        "cadre": [arguments.bin_folder / "cadre_step_time", *flags, "--storage-path", storage]}
+            measured = {}
+            for name in commands if attempt % 2 == 0 else reversed(commands):  # each begins in every other attempt
+                measured[name] = run(commands[name])
+        (python_ms, python_mib), (cadre_ms, cadre_mib) = measured["python"], measured["cadre"]
         ratios.append(cadre_ms / python_ms)
         print(json.dumps(labels | {"run": attempt, "python_ms": python_ms, "cadre_ms": cadre_ms, "ratio": ratios[-1],
                                    "python_mib": round(python_mib), "cadre_mib": round(cadre_mib)}), flush=True)
