@@ -1,6 +1,8 @@
 """Runs every workload of cadre_bench with small settings: its output agrees with its store. Tunes the networks of a
 table with a searcher and with schedulers. No figure is judged."""
 
+import argparse
+import importlib.util
 import itertools
 import json
 import os
@@ -11,12 +13,14 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import compare_builds
 import run_all
 
 for folder in "search", "peers", "python":
     sys.path.insert(0, str(pathlib.Path(__file__).parent / folder))
+import compare_populations  # noqa: E402
 import functions  # noqa: E402
 import side_by_side  # noqa: E402
 
@@ -266,6 +270,46 @@ class PeersTest(unittest.TestCase):
         for attempt in range(3):
             side_by_side.run_in_turns(attempt, [lambda: order.append("ray"), lambda: order.append("cadre")])
         self.assertEqual(order, ["ray", "cadre", "cadre", "ray", "ray", "cadre"])
+
+
+class KeptResultsTest(unittest.TestCase):
+    """Results that are kept are those of the programs as they are now."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+
+    def write_program(self, name, error):
+        (self.folder / name).write_text(f"#!/bin/sh\necho run >>{self.folder}/runs\necho '{{\"errors\": [{error}]}}'\n",
+                                        encoding="utf-8")
+        (self.folder / name).chmod(0o755)
+
+    def test_populations_of_a_changed_program_are_computed_again(self):
+        args = argparse.Namespace(bin=self.folder, function="drift", trials=8, iterations=1, seeds=2, jobs=1,
+                                  keep=self.folder / "kept.jsonl")
+        kinds = len(compare_populations.KINDS)
+        for error, runs in (0.5, 2 * kinds), (0.5, 2 * kinds), (0.25, 4 * kinds):
+            self.write_program("cadre_population_bench", error)
+            self.assertEqual(compare_populations.results(args)["PBT"], [[error], [error]])
+            self.assertEqual((self.folder / "runs").read_text(encoding="utf-8").count("run"), runs)
+
+    @unittest.skipUnless(importlib.util.find_spec("scipy"), "there is no scipy")
+    def test_a_changed_program_is_searched_with_again_and_optuna_is_not(self):
+        import compare
+        files = []
+
+        def lines_of(command, seeds, kept):
+            files.append(kept.name)
+            return [{"best": [float(seed)], "seconds": 1.0} for seed in seeds]
+
+        args = argparse.Namespace(bin=self.folder, first_seed=1000, seeds=3, keep=self.folder)
+        with unittest.mock.patch.object(compare, "lines_of", lines_of):
+            for error in 0.5, 0.5, 0.25:
+                self.write_program("cadre_search_bench", error)
+                compare.compare(args, "tpe", "branin", 1)
+        own, peer = files[::2], files[1::2]
+        self.assertEqual((own[0], len(set(own)), len(set(peer))), (own[1], 2, 1))
 
 
 class DashboardTest(unittest.TestCase):

@@ -5,7 +5,7 @@
 Prints a table: the median of the best value over the seeds, and the p-values of a one-sided test of Mann and Whitney
 that Cadre's is better, and that it is worse; and the milliseconds of CPU time for a suggestion, over all trials of a
 seed. Defaults were chosen with seeds below 1000. Results are kept in `results/search/`, so that a second run computes
-only what is missing there.
+only what is missing there: of Cadre's program as it is now, and of these versions of Optuna and its libraries.
 
     .venv/bin/python benchmarks/search/compare.py build/release/bin --speed
 
@@ -13,6 +13,7 @@ Prints the milliseconds of CPU time for a suggestion and its observation after m
 instead."""
 
 import argparse
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -20,6 +21,7 @@ import statistics
 import subprocess
 import sys
 
+from fingerprint import fingerprint
 from scipy.stats import mannwhitneyu
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -63,17 +65,28 @@ def lines_of(command, seeds, kept):
     return [lines[seed] for seed in seeds]
 
 
+def version_of(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "none"
+
+
 def compare(args, name, function, parallel):
     searcher, sampler = PAIRS[name]
     trials = TRIALS_OF.get(name, {}).get(function, TRIALS[function])
     common = ["--function", function, "--trials", str(trials), "--parallel", str(parallel)]
     seeds = range(args.first_seed, args.first_seed + args.seeds)
     place = pathlib.Path(args.keep).resolve()
-    label = f"{function}_{trials}_{parallel}.jsonl"
-    own = lines_of([args.bin.resolve() / "cadre_search_bench", "--searcher", json.dumps(searcher), *common], seeds,
-                   place / f"cadre_{searcher['type']}_{label}")
+    label = f"{function}_{trials}_{parallel}"
+    program, table = args.bin.resolve() / "cadre_search_bench", HERE / "mnist_table.csv"
+    of_own = fingerprint(program, table, json.dumps(searcher))
+    of_peer = fingerprint(HERE / "optuna_bench.py", HERE / "functions.py", table,
+                          *map(version_of, ("optuna", "cmaes", "scipy", "numpy", "torch")))
+    own = lines_of([program, "--searcher", json.dumps(searcher), *common], seeds,
+                   place / f"cadre_{searcher['type']}_{label}_{of_own}.jsonl")
     peer = lines_of([sys.executable, "optuna_bench.py", "--sampler", sampler, *common], seeds,
-                    place / f"optuna_{sampler}_{label}")
+                    place / f"optuna_{sampler}_{label}_{of_peer}.jsonl")
     ours, theirs = ([line["best"][-1] for line in lines] for lines in (own, peer))
     better, worse = (mannwhitneyu(ours, theirs, alternative=side).pvalue for side in ("less", "greater"))
     times = [1000 * statistics.median(line["seconds"] for line in lines) / trials for lines in (own, peer)]

@@ -5,8 +5,9 @@
 
 Prints a table of the best trial's error on the test images, over the seeds, and draws how the best error so far fell. All
 populations have the same number of trials, and all trials the same number of iterations. Results are kept in
-`results/populations.jsonl`, so that a second run computes only what is missing there. With --function, populations train on
-one of the functions of population_bench.cc instead, in minutes; the table has what the best trial lacks at the end."""
+`results/populations.jsonl`, so that a second run computes only what is missing there, and all with a program that has
+changed. With --function, populations train on one of the functions of population_bench.cc instead, in minutes; the table
+has what the best trial lacks at the end."""
 
 import argparse
 import concurrent.futures
@@ -16,6 +17,8 @@ import pathlib
 import statistics
 import subprocess
 import tempfile
+
+from fingerprint import fingerprint
 
 KINDS = {"random search": None, "PBT": "pbt", "PB2": "pb2", "MF-PBT": "mf-pbt"}
 COLOURS = {"random search": "#888888", "PBT": "#1f77b4", "PB2": "#d62728", "MF-PBT": "#2ca02c"}
@@ -31,14 +34,18 @@ def errors_by_iteration(experiment, iterations):
     return [min(smallest[:i + 1]) for i in range(iterations)]
 
 
+def program_of(args):
+    return args.bin / ("cadre_population_bench" if args.function else "pbt_mnist")
+
+
 def run(args, kind, seed):
     if args.function:
-        command = [args.bin / "cadre_population_bench", "--function", args.function, "--scheduler", KINDS[kind] or "none",
+        command = [program_of(args), "--function", args.function, "--scheduler", KINDS[kind] or "none",
                    "--trials", str(args.trials), "--first-seed", str(seed)]
         line = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         return {"kind": kind, "function": args.function, "seed": seed, "trials": args.trials, "errors": line["errors"]}
     with tempfile.TemporaryDirectory() as storage:
-        command = [args.bin / "pbt_mnist", "--data-dir", args.data_dir, "--storage-path", storage, "--name", "run", "--seed",
+        command = [program_of(args), "--data-dir", args.data_dir, "--storage-path", storage, "--name", "run", "--seed",
                    str(seed), "--num-samples", str(args.trials), "--max-iterations", str(args.iterations), "--synch"]
         command += ["--scheduler", KINDS[kind] or "none"]
         subprocess.run(command, check=True, capture_output=True, text=True)
@@ -48,9 +55,11 @@ def run(args, kind, seed):
 
 def results(args):
     lines = []
+    program = fingerprint(program_of(args))
     if args.keep.exists():
         lines = [json.loads(line) for line in args.keep.read_text().splitlines()]
-    lines = [line for line in lines if line["trials"] == args.trials and line.get("function") == args.function
+    lines = [line for line in lines if line.get("program") == program and line["trials"] == args.trials
+             and line.get("function") == args.function
              and (args.function or len(line["errors"]) == args.iterations)]
     known = {(line["kind"], line["seed"]): line["errors"] for line in lines}
     args.keep.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +67,7 @@ def results(args):
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool, args.keep.open("a") as file:
         for line in pool.map(lambda one: run(args, *one), missing):
             known[line["kind"], line["seed"]] = line["errors"]
-            file.write(json.dumps(line) + "\n")
+            file.write(json.dumps(line | {"program": program}) + "\n")
             file.flush()
     # In the order of the seeds, whichever was computed first: kinds are compared seed by seed.
     return {kind: [known[kind, seed] for seed in range(args.seeds)] for kind in KINDS}
