@@ -2,9 +2,12 @@
 table with a searcher and with schedulers. No figure is judged."""
 
 import argparse
+import contextlib
 import importlib.util
+import io
 import itertools
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -12,6 +15,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 import unittest.mock
 
@@ -23,6 +27,7 @@ for folder in "search", "peers", "python":
 import compare_populations  # noqa: E402
 import functions  # noqa: E402
 import side_by_side  # noqa: E402
+import trials  # noqa: E402
 
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
 COUNTS = ["trials", "terminated", "errors", "results", "exploits", "checkpoints"]
@@ -270,6 +275,32 @@ class PeersTest(unittest.TestCase):
         for attempt in range(3):
             side_by_side.run_in_turns(attempt, [lambda: order.append("ray"), lambda: order.append("cadre")])
         self.assertEqual(order, ["ray", "cadre", "cadre", "ray", "ray", "cadre"])
+
+
+class PythonTest(unittest.TestCase):
+    """The benchmark of trials in Python, with figures that are made up."""
+
+    def ended(self, measure):
+        with unittest.mock.patch.object(trials, "measure", measure), unittest.mock.patch.object(sys, "argv", ["trials"]), \
+                contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit) as end:
+            trials.main()
+        return end.exception.code, said.getvalue()
+
+    def test_a_limit_that_is_not_met_is_said_and_is_the_end_of_the_program(self):
+        def measure(slow):
+            def of_limits(args, folder, limits):
+                limits.at_most("a trial, ms", 6 if slow else 5, 5)
+                limits.at_least("reports a second", 10, 10)
+                limits.at_most("nothing", math.nan if slow else 0, 1)
+            return of_limits
+        self.assertEqual(self.ended(measure(slow=False)), (0, ""))
+        self.assertEqual(self.ended(measure(slow=True)), (1, "trials: a trial, ms: 6 is more than 5\n"
+                                                             "trials: nothing: nan is more than 1\n"))
+
+    def test_trials_that_have_failed_are_not_measured(self):
+        results = types.SimpleNamespace(num_errors=2, errors=["ValueError: no"])
+        code, _ = self.ended(lambda args, folder, limits: trials.without_errors(results))
+        self.assertEqual(code, "trials: 2 trials have failed, such as ValueError: no")
 
 
 class KeptResultsTest(unittest.TestCase):

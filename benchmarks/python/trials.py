@@ -1,6 +1,8 @@
 """What a trial, a report and a start cost in Python, beside the plain operation in the same run.
 
     PYTHONPATH=build/release/python python benchmarks/python/trials.py [--trials 200] [--reports 10000]
+
+Exits with 1 if a limit is not met, or if trials have failed: what they did not do took no time.
 """
 
 import argparse
@@ -22,6 +24,28 @@ results = tune.Tuner(lambda config: None, run_config=tune.RunConfig(storage_path
 assert results.num_errors == 0
 print(time.perf_counter() - begin)
 """
+
+
+class Limits:
+    """Limits of figures, and what does not meet its own."""
+
+    def __init__(self):
+        self.missed = []
+
+    def at_most(self, figure, value, limit):
+        if not value <= limit:
+            self.missed.append(f"{figure}: {value:.4g} is more than {limit:.4g}")
+
+    def at_least(self, figure, value, limit):
+        if not value >= limit:
+            self.missed.append(f"{figure}: {value:.4g} is less than {limit:.4g}")
+
+
+def without_errors(results):
+    """Returns the results of an experiment; ends the program if trials have failed."""
+    if results.num_errors:
+        sys.exit(f"trials: {results.num_errors} trials have failed, such as {results.errors[0]}")
+    return results
 
 
 def cpu_seconds():
@@ -63,11 +87,15 @@ def main():
     parser.add_argument("--only-start", action="store_true")
     args = parser.parse_args()
     # In memory, where nothing may be left after an error either.
+    limits = Limits()
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
-        measure(args, pathlib.Path(folder))
+        measure(args, pathlib.Path(folder), limits)
+    for missed in limits.missed:
+        print(f"trials: {missed}", file=sys.stderr)
+    sys.exit(1 if limits.missed else 0)
 
 
-def measure(args, folder):
+def measure(args, folder, limits):
     import_time = float(subprocess.run(
         [sys.executable, "-c", "import time; t = time.perf_counter(); import torch; print(time.perf_counter() - t)"],
         capture_output=True, text=True, check=True).stdout)
@@ -80,6 +108,9 @@ def measure(args, folder):
     late = start_time("import torch", folder)
     print(f"start to the end of an empty trial, init() first {early:6.2f} s   (limit {import_time + 0.3:.2f})")
     print(f"the same, torch imported first     {late:8.2f} s   (limit {2 * import_time + 0.5:.2f})", flush=True)
+    limits.at_most("import cadre, ms", 1e3 * cadre_time, 50)
+    limits.at_most("start, init() first, s", early, import_time + 0.3)
+    limits.at_most("start, torch imported first, s", late, 2 * import_time + 0.5)
     if args.only_start:
         return
 
@@ -89,9 +120,9 @@ def measure(args, folder):
     from cadre import tune
 
     def run(function, name, **tune_config):
-        return tune.Tuner(function, tune_config=tune.TuneConfig(**tune_config),
-                          run_config=tune.RunConfig(name=name, storage_path=str(folder), verbose=0,
-                                                    callbacks=callbacks)).fit()
+        run_config = tune.RunConfig(name=name, storage_path=str(folder), verbose=0, callbacks=callbacks)
+        return without_errors(tune.Tuner(function, tune_config=tune.TuneConfig(**tune_config),
+                                         run_config=run_config).fit())
 
     callbacks = None
     fork = plain_forks(100)
@@ -109,6 +140,9 @@ def measure(args, folder):
         used = (used[1] - used[0]) / args.trials
         print(f"empty trial, {slots} slot{'s' if slots > 1 else ' '}              {1e3 * wall:8.2f} ms   (limit {limit}), {wall / fork:.2f} "
               f"of a plain fork ({1e3 * fork:.2f} ms; limit 1.6); CPU {1e3 * used:.2f} ms (limit 6)", flush=True)
+        limits.at_most(f"empty trial, {slots} slots, ms", 1e3 * wall, limit)
+        limits.at_most(f"empty trial, {slots} slots, of a plain fork", wall / fork, 1.6)
+        limits.at_most(f"empty trial, {slots} slots, ms of CPU", 1e3 * used, 6)
 
     def reports(config):
         begin = time.perf_counter()
@@ -137,6 +171,9 @@ def measure(args, folder):
     print(f"reports a second, 1 trial          {one:8.0f}      (limit 10,000), {one / lines:.3f} of plain lines ({lines:.0f})")
     print(f"reports a second, 16 trials        {many:8.0f}      (limit 25,000)")
     print(f"a callback for each result         {1e6 * (1 / seen - 1 / one):8.1f} us   (limit 30)")
+    limits.at_least("reports a second, 1 trial", one, 10_000)
+    limits.at_least("reports a second, 16 trials", many, 25_000)
+    limits.at_most("a callback for each result, us", 1e6 * (1 / seen - 1 / one), 30)
     cadre.shutdown()
 
 
