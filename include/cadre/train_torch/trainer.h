@@ -14,7 +14,8 @@ namespace cadre::train {
 struct TorchConfig {
   /// "gloo" or "nccl". Default: nccl if this build has it and each worker has a GPU of its own, otherwise gloo.
   std::string backend = {};
-  /// "env" or "tcp", as in PyTorch. In both cases workers connect over Cadre's own sockets: no port is open.
+  /// "env" or "tcp", as in PyTorch. In both cases workers meet over Cadre's own sockets, without a port; Gloo and NCCL
+  /// then open ports of their own, on which tensors pass between the workers (docs/security.md).
   std::string init_method = "env";
   Seconds timeout = std::chrono::minutes(30);  ///< time limit of a collective operation; above 0
   /// Compare what the ranks call before each operation of cadre/train_torch/group.h, and throw InvalidArgument where

@@ -24,7 +24,7 @@ class TorchConfig:
     """How the process group is formed."""
 
     backend: Optional[str] = None  # default: nccl where each worker has a GPU of its own, else gloo
-    init_method: str = "env"  # no meaning here: the group meets over Cadre's own channel, without a port
+    init_method: str = "env"  # no meaning here: the group meets over Cadre's own channel, and only tensors need ports
     timeout_s: int = 1800
 
 
