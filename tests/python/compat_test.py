@@ -171,6 +171,7 @@ def test_a_run_of_the_older_form_resumes_its_experiment(tmp_path, resume):
     (lambda path: tune.ResumeConfig(errored="again"), "'again' is not a valid"),
     (lambda path: tune.Tuner.restore(path, squares, _resume_config=tune.ResumeConfig("restart", "skip")),
      "ResumeConfig: finished is .*RESTART.*; unfinished is .*SKIP"),
+    (lambda path: tune.Tuner.restore(path, squares, resume_unfinished=False), "resume_unfinished is False"),
     (lambda path: tune.run(squares, resume="PROMPT"), "resume is 'PROMPT'; it must be"),
     (lambda path: tune.run_experiments([tune.Experiment(name, squares) for name in "xy"], scheduler=FIFOScheduler()),
      "no scheduler compares the trials of several experiments"),

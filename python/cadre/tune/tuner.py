@@ -74,17 +74,20 @@ class Tuner:
         resume_errored, restart_errored: trials that failed go on from their latest checkpoint, or begin anew;
         _resume_config says the same in Ray's form. extend: an Extension, of an experiment that goes on with other
         options, also after its end. publish_config: a PublishConfig, for a URI. Raises NotFound if there is no
-        experiment, CadreError if it is damaged or being run, InvalidArgument for a storage_filesystem.
+        experiment, CadreError if it is damaged or being run, InvalidArgument for a storage_filesystem and for
+        resume_unfinished=False, which has no meaning here.
         """
         del param_space
         refuse_filesystem("Tuner.restore", storage_filesystem)
+        if not resume_unfinished:
+            raise _core.InvalidArgument("Tuner.restore: resume_unfinished is False, but trials that have not ended always "
+                                        "go on from their latest checkpoint; leave it out, or call get_results() in the "
+                                        "place of fit(), which runs nothing")
         if _resume_config is not None:
             options = _resume_config._restore_options()
             resume_errored, restart_errored = options["resume_errored"], options["restart_errored"]
         _driver.init_if_needed()
         function = None if trainable is None else stored_trainable(trainable)["host_function"]
-        if not resume_unfinished:
-            warnings.warn("Tuner.restore: unfinished trials are always resumed", stacklevel=2)
         place = _runs.place_of(path)
         callbacks = list(callbacks or [])
         live = None
