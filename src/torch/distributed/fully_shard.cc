@@ -9,6 +9,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <deque>
 #include <limits>
@@ -19,6 +20,7 @@
 #include <span>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "cadre/train_torch/group.h"
 #include "torch/distributed/collectives.h"
@@ -46,6 +48,8 @@ using torch::Tensor;
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostReductions = 2;  // under way at the same time
+
+constexpr const char* kCollection = "The collection of parameters";
 
 // ---- Units
 
@@ -120,17 +124,30 @@ class Unit {
   ElementRange range(std::size_t i) const { return layout_.part_of(i, group_.rank); }
   std::size_t trained() const { return trained_; }  // parameters with a gradient
 
-  void collect() {
+  // Begins to collect the parameters, unless they are there or on their way.
+  void begin_to_collect() {
     if (memory_.is_there()) return;
     const torch::NoGradGuard no_gradients;
     memory_.allocate();
     Tensor whole = memory_.flat();
     Tensor part = part_;
-    distributed::run_collective(group_, "The collection of parameters",
-                                [&] { group_.process_group->_allgather_base(whole, part)->wait(); });
+    distributed::run_collective(group_, kCollection,
+                                [&] { collection_ = group_.process_group->_allgather_base(whole, part); });
   }
-  void drop() {
-    if (is_divided()) memory_.free();
+  void collect() {
+    begin_to_collect();
+    if (const auto collection = std::exchange(collection_, nullptr))
+      distributed::run_collective(group_, kCollection, [&] { collection->wait(); });
+  }
+  void drop() noexcept {
+    if (!is_divided()) return;
+    if (const auto collection = std::exchange(collection_, nullptr)) {
+      try {
+        collection->wait();
+      } catch (const std::exception&) {  // another rank is gone: the next operation of the group says so
+      }
+    }
+    memory_.free();
   }
   void take_over() {
     if (is_divided() && memory_.is_there()) part_.copy_(own_part(memory_.flat()));
@@ -185,9 +202,40 @@ class Unit {
   NamedParameters named_;
   FlatLayout layout_;
   WatchedMemory memory_;
+  c10::intrusive_ptr<c10d::Work> collection_;  // set while the parameters are on their way
   std::size_t trained_ = 0;
   Tensor part_;                // this rank's elements, with what lies between parameters
   std::vector<Tensor> parts_;  // by parameter; in part_
+};
+
+// Tells which unit a pass will use next, from the order of earlier passes: if one followed another the last two times,
+// it is expected to follow again. All ranks use units in the same order, so they expect the same.
+class UseOrder {
+ public:
+  // Notes a use. Returns the unit that is expected to be used next; nullptr: unknown.
+  Unit* note(Unit& used, bool is_backward) {
+    if (is_backward != std::exchange(is_backward_, is_backward)) last_ = nullptr;
+    if (last_ != &used) {
+      if (last_ != nullptr) {
+        Next& next = next_[is_backward][last_];
+        next.is_certain = next.unit == &used;
+        next.unit = &used;
+      }
+      last_ = &used;
+    }
+    const auto found = next_[is_backward].find(&used);
+    return found != next_[is_backward].end() && found->second.is_certain ? found->second.unit : nullptr;
+  }
+  void begin_pass() { last_ = nullptr; }
+
+ private:
+  struct Next {
+    Unit* unit = nullptr;
+    bool is_certain = false;
+  };
+  std::array<std::unordered_map<const Unit*, Next>, 2> next_ = {};  // of forward and of backward passes
+  const Unit* last_ = nullptr;                                      // of this pass
+  bool is_backward_ = false;
 };
 
 // ---- The model
@@ -230,7 +278,10 @@ class FullyShardedModelState final : public detail::FullySharded,
   void before_forward() override {
     distributed::check_intact(group_, "The forward pass of a model");
     if (passes_ == 0) {
-      if (torch::autograd::get_current_graph_task_id() < 0) drop_broken_pass();
+      if (!is_in_backward()) {
+        drop_broken_pass();
+        order_.begin_pass();
+      }
       if (wholes_ == 0) drop_all();  // their values may be those before a step of the optimizer
       if (group_.process_group && buffers_may_differ_ && options_.broadcast_buffers)
         distributed::copy_from_rank_zero(group_, distributed::values_of(model_.buffers()));
@@ -250,19 +301,17 @@ class FullyShardedModelState final : public detail::FullySharded,
   }
 
   void before_use(std::span<WatchedMemory* const> used) override {
-    const bool is_expected = passes_ > 0 || wholes_ > 0 || torch::autograd::get_current_graph_task_id() >= 0;
+    const bool is_expected = passes_ > 0 || wholes_ > 0 || is_in_backward();
     for (WatchedMemory* const memory : used) {
       Unit& unit = *unit_of_.at(memory);
       if (!memory->is_there() && !is_expected) refuse_use(unit);
-      unit.collect();
+      if (ahead_ == &unit) ahead_ = nullptr;
       recent_.remove(&unit);
       recent_.push_front(&unit);
     }
-    if (wholes_ > 0) return;
-    while (recent_.size() > std::max(used.size(), static_cast<std::size_t>(options_.most_collected))) {
-      recent_.back()->drop();
-      recent_.pop_back();
-    }
+    if (wholes_ == 0) make_room(used.size());
+    for (WatchedMemory* const memory : used) unit_of_.at(memory)->collect();
+    if (ahead_ != nullptr) ahead_->begin_to_collect();
   }
 
   void collect() override {
@@ -316,9 +365,28 @@ class FullyShardedModelState final : public detail::FullySharded,
                           "parameters for other code, and parameters() returns this rank's parts for an optimizer");
   }
 
+  static bool is_in_backward() { return torch::autograd::get_current_graph_task_id() >= 0; }
+
+  // Chooses the unit that is collected ahead, while the first `used` of the recent ones are used, and drops those for
+  // which there is no room then.
+  void make_room(std::size_t used) {
+    const auto most = static_cast<std::size_t>(options_.most_collected);
+    Unit* const next = order_.note(*recent_.front(), is_in_backward());
+    if (next != nullptr && next != ahead_ && !next->memory()->is_there() && used < most) {
+      if (ahead_ != nullptr) ahead_->drop();
+      ahead_ = next;
+    }
+    const std::size_t others = ahead_ == nullptr ? 0 : 1;
+    while (recent_.size() > std::max(used, most - others)) {
+      recent_.back()->drop();
+      recent_.pop_back();
+    }
+  }
+
   void drop_all() {
     for (Unit& unit : units_) unit.drop();
     recent_.clear();
+    ahead_ = nullptr;
   }
 
   void gradient_arrived(Unit& unit) {
@@ -375,6 +443,7 @@ class FullyShardedModelState final : public detail::FullySharded,
     }
     while (!reductions_.empty()) finish_reduction();
     if (wholes_ == 0) drop_all();
+    order_.begin_pass();
   }
 
   distributed::NamesByGroup names_by_group(const torch::optim::Optimizer& optimizer) const;
@@ -388,6 +457,8 @@ class FullyShardedModelState final : public detail::FullySharded,
   torch::OrderedDict<std::string, Tensor> parts_;
   std::optional<pt::MarkedParts> marked_parts_;  // unless there is one rank
   std::list<Unit*> recent_;                      // those that are collected, the last one used first; not under whole()
+  UseOrder order_;
+  Unit* ahead_ = nullptr;  // the one that is collected though it was not used yet
   std::deque<Reduction> reductions_;
   std::optional<distributed::SyncBatchNormScope> sync_batch_norm_;  // during a forward pass
   bool was_caching_ = true;                                         // before it

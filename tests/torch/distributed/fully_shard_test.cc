@@ -24,6 +24,7 @@ namespace {
 
 using namespace test_support;
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using torch::Tensor;
@@ -113,7 +114,7 @@ void expect_what_one_process_comes_to(const Options& options) {
   const std::vector<Tensor> expected = values_of(*alone);
   for (const int ranks : {1, 2, 3, 4}) {
     run_ranks(ranks, [&](int rank) {
-      auto model = divided(make_net(), ranks % 2 == 0 ? 1 : 2);
+      auto model = divided(make_net(), 1 + ranks % 3);
       Optimizer optimizer(model.parameters(), options);
       train_steps(model, optimizer, 0, 10, rank, ranks);
       expect_equal(whole_values_of(model), expected, 1e-6);
@@ -155,6 +156,64 @@ TEST(FullyShard, ParametersHaveMemoryOnlyWhileTheyAreUsed) {
     }
     EXPECT_NEAR(static_cast<double>(own) / static_cast<double>(all), 0.5, 0.05);
     EXPECT_EQ(model.named_parameters().size(), net->named_parameters().size());
+  });
+}
+
+// Layers in an order that is given for each pass. Notes for each of them whether the next one had memory when it began.
+struct OrderedImpl : nn::Module {
+  Tensor forward(Tensor x, const std::vector<std::size_t>& order) {
+    next_had_memory.clear();
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      x = torch::tanh(layers[order[i]](x));
+      if (i + 1 < order.size()) next_had_memory.push_back(has_memory(layers[order[i + 1]]->weight));
+    }
+    return x;
+  }
+  std::vector<nn::Linear> layers = {register_module("a", nn::Linear(8, 8)), register_module("b", nn::Linear(8, 8)),
+                                    register_module("c", nn::Linear(8, 8)), register_module("d", nn::Linear(8, 8))};
+  std::vector<bool> next_had_memory = {};
+};
+TORCH_MODULE(Ordered);
+
+Ordered make_ordered() {
+  torch::manual_seed(8);
+  return Ordered();
+}
+
+TEST(FullyShard, TheNextParametersAreCollectedWhileOthersAreUsed) {
+  run_ranks(2, [](int) {
+    for (const std::int64_t most : {1, 2}) {
+      auto model = fully_shard(make_ordered(), modules_of<nn::LinearImpl>(), {.most_collected = most});
+      for (int pass = 0; pass < 4; ++pass) {
+        model.forward(torch::ones({2, 8}), std::vector<std::size_t>{0, 1, 2, 3}).sum().backward();
+        EXPECT_THAT(model->next_had_memory, Each(most == 2 && pass >= 2)) << pass;  // after two in this order
+      }
+    }
+  });
+}
+
+TEST(FullyShard, ParametersThatAreUsedInAnotherOrderThanBeforeAreCollected) {
+  const std::vector<std::vector<std::size_t>> orders = {{0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 2, 1, 3}, {3, 2},
+                                                        {0, 1, 2, 3}, {1, 1, 0},    {3, 2, 1, 0}, {0, 3},       {0, 1}};
+  const auto train = [&](auto& model, auto& optimizer) {
+    for (const std::vector<std::size_t>& order : orders) {
+      optimizer.zero_grad();
+      model.forward(torch::ones({2, 8}), order).square().sum().backward();
+      optimizer.step();
+    }
+  };
+  Ordered alone = make_ordered();
+  optim::SGD whole(alone->parameters(), optim::SGDOptions(0.1));
+  train(*alone, whole);
+  const std::vector<Tensor> expected = values_of(*alone);
+  run_ranks(2, [&](int) {
+    for (const std::int64_t most : {2, 3}) {
+      auto model = fully_shard(make_ordered(), modules_of<nn::LinearImpl>(), {.most_collected = most});
+      optim::SGD optimizer(model.parameters(), optim::SGDOptions(0.1));
+      train(model, optimizer);
+      const auto collected = model.whole();
+      expect_equal(values_of(model.module()), expected, 1e-6);
+    }
   });
 }
 
