@@ -99,6 +99,7 @@ Dict document_of(const NodeHistory& history, bool of_ranks) {
                 {of_ranks ? "ranks" : "trials", std::move(running)},
                 {"workers", history.workers},
                 {"busy", history.busy},
+                {"price", history.node.price},
                 {"joined", history.joined},
                 {"draining", time_value(history.draining)},
                 {"left", time_value(history.left)},
@@ -224,30 +225,54 @@ std::string node_time_text(double seconds) {
                           : fmt::format("{:.1f} h", seconds / hour);
 }
 
-// Returns how long nodes have been there in all, and how much of that with work, by group if there are several:
-// "training 4.2 h, 97 % of it with workers; validators 18.0 min, 71 % of it with workers".
-std::string time_of_nodes(const Nodes& nodes) {
-  struct Time {
-    double there = 0;
-    double busy = 0;
-  };
+// The nodes of a group, in all.
+struct GroupUse {
+  double there_s = 0;
+  double busy_s = 0;  // of that with a worker
+  double cost = 0;
+};
+using UseByGroup = std::map<std::string, GroupUse>;
+
+UseByGroup use_of(const Nodes& nodes) {
+  constexpr double hour_s = 3600;
   const double now = base::wall_seconds();
-  std::map<std::string, Time> by_group;
+  UseByGroup by_group;
   for (const NodeHistory& history : nodes.histories) {
     const double end = history.left.value_or(nodes.controller.empty() ? history.joined + history.busy : now);
-    Time& time = by_group[group_of(history)];
-    time.there += std::max(0.0, end - history.joined);
-    time.busy += history.busy;
+    const double there_s = std::max(0.0, end - history.joined);
+    GroupUse& use = by_group[group_of(history)];
+    use.there_s += there_s;
+    use.busy_s += history.busy;
+    use.cost += history.node.price * there_s / hour_s;
   }
+  return by_group;
+}
+
+// Returns how long nodes have been there in all, and how much of that with work, by group if there are several:
+// "training 4.2 h, 97 % of it with workers; validators 18.0 min, 71 % of it with workers".
+std::string times_text(const UseByGroup& by_group) {
   std::string text;
-  for (const auto& [group, time] : by_group) {
+  for (const auto& [group, use] : by_group) {
     if (!text.empty()) text += "; ";
     if (by_group.size() > 1) text += shown(group) + " ";
-    text += node_time_text(time.there);
-    if (time.there > 0)
-      text += fmt::format(", {:.0f} % of it with workers", std::min(100.0, 100 * time.busy / time.there));
+    text += node_time_text(use.there_s);
+    if (use.there_s > 0)
+      text += fmt::format(", {:.0f} % of it with workers", std::min(100.0, 100 * use.busy_s / use.there_s));
   }
   return text;
+}
+
+// Returns what the nodes have cost, by group if there are several: "12.40: training 11.80; validators 0.60". Empty:
+// nothing.
+std::string cost_text(const UseByGroup& by_group) {
+  double sum = 0;
+  std::string parts;
+  for (const auto& [group, use] : by_group) {
+    sum += use.cost;
+    parts += fmt::format("{}{} {:.2f}", parts.empty() ? "" : "; ", shown(group), use.cost);
+  }
+  if (sum == 0) return "";
+  return by_group.size() > 1 ? fmt::format("{:.2f}: {}", sum, parts) : fmt::format("{:.2f}", sum);
 }
 
 // Adds why nodes drain or have left, the last ones.
@@ -273,7 +298,9 @@ void print(const Nodes& nodes, const std::vector<NodeHistory>& chosen) {
                                                       : shown(nodes.controller));
   page.field("directory", shown(place_text(nodes.directory)));
   page.field("nodes", counts_of(nodes.histories));
-  page.field("time", time_of_nodes(nodes));
+  const UseByGroup use = use_of(nodes);
+  page.field("time", times_text(use));
+  page.field("cost", cost_text(use));
   if (nodes.waiting) {
     for (const WaitingNodes& waiting : *nodes.waiting) page.field("waits for", waiting_text(waiting));
   }

@@ -20,6 +20,7 @@ struct Node {
   Resources resources = {};  // in total, including those in use
   // The GPUs as CUDA_VISIBLE_DEVICES names them there; empty: as it does here.
   std::vector<std::string> gpu_names = {};
+  double price = 0;  // of an hour, as the cluster's description says; 0: nothing
   bool operator==(const Node&) const = default;
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -149,6 +150,8 @@ void add_faults_of_groups(const ClusterConfig& cluster, std::vector<std::string>
       add(fmt::format("the name is that of a label, too: {}", fault));
     if (!(group.linger.count() >= 0 && group.linger <= kMostWait))
       add(fmt::format("linger is {:g} s; it must be from 0 to {} s, a day", group.linger.count(), kMostWait.count()));
+    if (!(group.price >= 0 && std::isfinite(group.price)))
+      add(fmt::format("price is {:g}; it must be a number of at least 0", group.price));
     if (const std::string fault =
             resources::fault_of_kinds({.gpus = static_cast<double>(std::max<std::int64_t>(group.gpus, 1)),
                                        .accelerator_type = group.accelerator_type});
@@ -304,6 +307,7 @@ std::unique_ptr<engine::cluster::ClusterEngine> make_cluster(const ClusterConfig
       .drain_before = cluster.drain_before};
   for (const NodeGroup& group : cluster.groups) {
     const NodeRequest& request = options.requests.emplace_back(to_request(group, kind));
+    options.prices[group.name] = group.price;
     if (is_on_demand(group, request))
       options.on_demand[group.name] = {
           .least = *group.min_nodes,

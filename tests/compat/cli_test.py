@@ -637,7 +637,7 @@ class CliTest(unittest.TestCase):
 
     def test_groups_of_nodes_are_a_column_if_there_are_several(self):
         file = self.storage / "groups.json"
-        groups = [{"name": "first", "nodes": 1}, {"name": "second", "nodes": 1}]
+        groups = [{"name": "first", "nodes": 1, "price": 3600}, {"name": "second", "nodes": 1, "price": 36000}]
         file.write_text(json.dumps({"engine": "processes", "groups": groups}))
         self.addCleanup(file.unlink)
         subprocess.run([BIN / "population_tool", self.storage / "groups", "4", "5", "1"], stdout=subprocess.DEVNULL, check=True,
@@ -646,8 +646,12 @@ class CliTest(unittest.TestCase):
         experiment = self.storage / "groups" / "population"
         self.assertRegex(cadre("nodes", experiment), r"group .*(.*\n)+.* (first|second) ")
         self.assertRegex(cadre("nodes", experiment), r"time +first \d+ s, \d+ % of it with workers; second \d+ s, \d+ % of")
-        for node in document("nodes", experiment)["nodes"]:
+        nodes = document("nodes", experiment)["nodes"]
+        for node in nodes:
             self.assertTrue(0 <= node["busy"] <= node["left"] - node["joined"], node)
+        costs = {node["resources"]["labels"]["group"]: (node["left"] - node["joined"]) * node["price"] / 3600 for node in nodes}
+        self.assertRegex(cadre("nodes", experiment), f"cost +{sum(costs.values()):.2f}: first {costs['first']:.2f}; second {costs['second']:.2f}\n")
+        self.assertLess(costs["first"], costs["second"])
 
     def test_nodes_of_a_training_run_are_shown(self):
         self.run_on_two_nodes("training_run_tool", self.storage / "trained")

@@ -53,6 +53,7 @@ struct Group {
   Resources node;
   double mean_queue_s;      // of a request
   double preemptions_rate;  // of each node, a second
+  double price = 0;         // of a node for an hour
 };
 
 // Nodes, and work for them, in virtual time. Places workers as the controllers do, and checks after each event that
@@ -76,7 +77,7 @@ class PoolWorld {
     while (!happenings_.empty() && !::testing::Test::HasFailure()) {
       const TimePoint next = happenings_.top().at;
       const TimePoint looks = pool_.next().value_or(TimePoint::max());
-      now_ = std::min(next, looks);
+      pass_until(std::min(next, looks));
       if (next <= looks) {
         const auto act = happenings_.top().act;
         happenings_.pop();
@@ -91,6 +92,7 @@ class PoolWorld {
   std::int64_t given_back = 0;
   std::int64_t withdrawn = 0;
   std::int64_t preempted = 0;  // nodes with work
+  double cost() const { return cost_; }
 
  private:
   struct Happening {
@@ -108,6 +110,12 @@ class PoolWorld {
     std::set<std::uint64_t> jobs = {};
   };
 
+  void pass_until(TimePoint time) {
+    const double hours = std::chrono::duration<double, std::ratio<3600>>(time - now_).count();
+    for (std::size_t group = 0; group < groups_.size(); ++group)
+      cost_ += hours * groups_[group].price * static_cast<double>(present_[group]);
+    now_ = time;
+  }
   double drawn(double mean) { return std::exponential_distribution(1 / mean)(random_); }
   void plan(TimePoint at, std::function<void()> act) { happenings_.push({at, ++order_, std::move(act)}); }
 
@@ -304,6 +312,7 @@ class PoolWorld {
   TimePoint demanded_ = {};  // until when something waited
   bool was_anything_waiting_ = false;
   std::map<std::size_t, TimePoint> in_vain_since_ = {};  // kinds that wait for what nobody has asked for
+  double cost_ = 0;
   std::uint64_t order_ = 0;
   std::uint64_t last_job_ = 0;
   std::uint64_t last_request_ = 0;
@@ -331,7 +340,8 @@ TEST(PoolSimulation, SmallWorlds) {
                          .least = static_cast<std::int64_t>(random() % 2),
                          .most = static_cast<std::int64_t>(3 + random() % 5),
                          .linger = seconds(pick({0, 5, 60})),
-                         .cpus = random() % 2 == 0 ? cpus : 0},
+                         .cpus = random() % 2 == 0 ? cpus : 0,
+                         .price = pick({0, 1, 3})},
                         node(name, cpus),
                         pick({0.1, 10, 100}),
                         pick({0, 1})});
@@ -350,6 +360,24 @@ TEST(PoolSimulation, SmallWorlds) {
   EXPECT_GT(jobs, 0);
   EXPECT_GT(withdrawn, 0);
   EXPECT_GT(preempted, 0);
+}
+
+TEST(PoolSimulation, WorkCostsLessWhereThePricesAreKnown) {
+  const auto cost_of = [](bool is_known) {
+    const auto group = [&](const std::string& name, std::int64_t most, double queue_s, double preemptions,
+                           double price) {
+      const PoolGroup limits{.name = name, .most = most, .linger = 60s, .cpus = 8, .price = is_known ? price : 0};
+      return Group{limits, node(name, 8), queue_s, preemptions, price};
+    };
+    PoolWorld world(number_from_environment("SIMULATION_FIRST_SEED", 1),
+                    {group("dear", 40, 5, 0, 3), group("spot", 30, 60, 1, 1)},
+                    {{"trial", {.cpus = 2}, 1, 1.6, 60}, {"large", {.cpus = 8}, 1, 0.07, 60}}, 1h);
+    world.run();
+    EXPECT_GT(world.jobs, 500);
+    EXPECT_GT(world.preempted, 10);
+    return world.cost();
+  };
+  EXPECT_LT(cost_of(true), 0.7 * cost_of(false));
 }
 
 TEST(PoolSimulation, HoursOfTenThousandNodes) {

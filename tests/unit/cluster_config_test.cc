@@ -46,6 +46,8 @@ TEST(ClusterConfig, NodesOnDemandAreFewerThanAllAndTheirGroupsHaveNamesThatAreLa
               ElementsAre(HasSubstr("min_nodes is -1; it must be from 0")));
   EXPECT_THAT(with({.name = "a", .linger = -1s}),
               ElementsAre(HasSubstr("linger is -1 s; it must be from 0 to 86400 s")));
+  for (const double price : {-1.0, std::nan(""), HUGE_VAL})
+    EXPECT_THAT(with({.name = "a", .price = price}), ElementsAre(HasSubstr("it must be a number of at least 0")));
   EXPECT_THAT(with({.name = "a", .nodes = 2, .min_nodes = 0, .options = {{"strategy", "SPREAD"}}}),
               ElementsAre(HasSubstr("min_nodes goes with no strategy")));
   EXPECT_THAT(with({.name = "a, b"}),

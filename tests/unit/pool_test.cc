@@ -129,6 +129,26 @@ TEST_F(PoolTest, WhatOneGroupCannotHaveGoesToTheNext) {
   EXPECT_FALSE(pool.may_ask());
 }
 
+TEST_F(PoolTest, NodesForWhichLeastIsPaidAreAskedForFirst) {
+  Pool pool({{.name = "dear", .most = 9, .cpus = 2, .price = 3},
+             {.name = "cheap", .most = 2, .cpus = 2, .price = 1},
+             {.name = "large", .most = 9, .cpus = 8, .price = 5}});
+  const auto requested = [&](std::int64_t workers, const Resources& worker = {.cpus = 1}) {
+    pool.set_demand({{worker, workers}});
+    std::vector<std::int64_t> counts;
+    for (const PoolOrder& order : decide(pool, {{}, {}, {}})) counts.push_back(order.request);
+    return counts;
+  };
+  EXPECT_THAT(requested(1), ElementsAre(0, 1, 0));
+  EXPECT_THAT(requested(4), ElementsAre(0, 2, 0)) << "2, where a large one costs 5";
+  EXPECT_THAT(requested(6), ElementsAre(1, 2, 0)) << "there are two cheap ones; a dear one costs 3 for the rest";
+  EXPECT_THAT(requested(12), ElementsAre(0, 2, 1)) << "for the rest dear ones would cost 12";
+  EXPECT_THAT(requested(1, {.cpus = 4}), ElementsAre(0, 0, 1)) << "others have no room";
+  EXPECT_THAT(requested(3, {.cpus = 1, .labels = {{group_label, "dear"}}}), ElementsAre(2, 0, 0));
+  pool.give_up(1);
+  EXPECT_THAT(requested(2), ElementsAre(1, 0, 0));
+}
+
 TEST_F(PoolTest, WhatDrainsGetsANodeInItsPlace) {
   Pool pool({{.name = "nodes", .most = 4, .cpus = 2}});
   EXPECT_EQ(requests(pool, {.there = 1, .leaving = 2}), 2);

@@ -237,7 +237,8 @@ void ClusterEngine::request_nodes(const Continuation& continuation) {
                       .linger = is_fixed ? Clock::duration(0) : on_demand->second.linger,
                       .cpus = request.cpus,
                       .gpus = static_cast<double>(request.gpus),
-                      .accelerator_type = is_fixed ? "" : on_demand->second.accelerator_type});
+                      .accelerator_type = is_fixed ? "" : on_demand->second.accelerator_type,
+                      .price = price_in(request.group)});
     const std::int64_t first = std::max<std::int64_t>(groups.back().least, groups.size() == 1 ? 1 : 0);
     if (!is_fixed) later[request.group] = request.nodes - first;
     wanted_ += static_cast<std::size_t>(request.nodes);
@@ -565,6 +566,11 @@ std::string ClusterEngine::awaited_text(Clock::duration waited) const {
                      to_text(dialled_addresses()));
 }
 
+double ClusterEngine::price_in(const std::string& group) const {
+  const auto price = options_.prices.find(group);
+  return price == options_.prices.end() ? 0 : price->second;
+}
+
 std::vector<Node> ClusterEngine::nodes() const {
   std::vector<Node> nodes;
   for (const auto& [id, member] : members_) {
@@ -887,7 +893,11 @@ ClusterEngine::Member& ClusterEngine::join(const Hello& hello) {
   if (!first_joined_) first_joined_ = member.joined;
   member.hello = hello;
   member.hello.token.clear();
-  member.node = {.id = id, .name = hello.host, .resources = hello.resources, .gpu_names = hello.gpu_names};
+  member.node = {.id = id,
+                 .name = hello.host,
+                 .resources = hello.resources,
+                 .gpu_names = hello.gpu_names,
+                 .price = price_in(requests_.group_of(hello.request))};
   channel::Link::Times times;
   if (options_.start.over_stdio) times = {.silence = options_.patience, .mute_after = mute_after};
   member.link = std::make_unique<channel::Link>(

@@ -46,7 +46,8 @@ struct ClusterOptions {
   // request for such a group asks for the most nodes that it may have. One node of the first request is asked for at
   // the beginning in any case.
   std::map<std::string, OnDemand> on_demand = {};
-  AgentStart start = {};  // without the agent's settings
+  std::map<std::string, double> prices = {};  // of a node for an hour, by group; nothing if it is not here
+  AgentStart start = {};                      // without the agent's settings
   // IP addresses of this machine by which nodes reach it. Empty: all but those of the loopback device.
   std::vector<std::string> addresses = {};
   // How long a node may be cut off before it is given up. At least 25 s: its agent ends its workers after 20.
@@ -211,6 +212,7 @@ class ClusterEngine final : public Engine {
   std::set<Place> places() const;
   bool has_hope() const;
   bool follows_demand(const std::string& group) const { return options_.on_demand.contains(group); }
+  double price_in(const std::string& group) const;
   std::size_t index_of(const std::string& group) const;
   std::vector<PoolNodes> pool_nodes() const;
   void follow_demand(TimePoint now);

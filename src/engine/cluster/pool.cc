@@ -72,13 +72,35 @@ bool Pool::may_ask() const {
   });
 }
 
-// Returns the number of nodes of each group beyond those that are there: for what waits, in the order of the groups,
-// each of which has so many at most.
+// Returns the group whose nodes for all of these workers cost least, and of those that cost the same the one that was
+// named first; empty: no group with a free node has room for one of them.
+std::optional<std::size_t> Pool::cheapest(const Resources& worker, std::int64_t workers,
+                                          const std::vector<std::int64_t>& free) const {
+  std::optional<std::size_t> found;
+  double lowest = 0;
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    if (free[i] <= 0) continue;
+    const std::int64_t each = room_on(node_for(groups_[i], worker), asked_of(groups_[i], worker), workers);
+    if (each == 0) continue;
+    const double cost = groups_[i].limits.price * static_cast<double>((workers + each - 1) / each);
+    if (found && cost >= lowest) continue;
+    found = i;
+    lowest = cost;
+  }
+  return found;
+}
+
+// Returns the number of nodes of each group beyond those that are there: for what waits, the cheapest ones first, of
+// each group so many at most.
 std::vector<std::int64_t> Pool::needed(const std::vector<PoolNodes>& nodes) const {
   struct Rest {
     std::size_t group;
     ResourceLedger ledger;  // of a node that is not full
   };
+  std::vector<std::int64_t> free(groups_.size());  // nodes that there may be beside those there and those needed
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    if (follows_demand(i) && !groups_[i].is_given_up) free[i] = groups_[i].limits.most - nodes[i].there;
+  }
   std::vector<std::int64_t> needed(groups_.size());
   std::vector<Rest> rests;
   for (const auto& [worker, workers] : demand_) {
@@ -87,22 +109,21 @@ std::vector<std::int64_t> Pool::needed(const std::vector<PoolNodes>& nodes) cons
       const Resources asked = asked_of(groups_[rest.group], worker);
       while (left > 0 && rest.ledger.acquire(asked)) --left;
     }
-    for (std::size_t i = 0; i < groups_.size() && left > 0; ++i) {
-      const Group& group = groups_[i];
-      const std::int64_t free = group.limits.most - nodes[i].there - needed[i];
-      if (group.limits.least == group.limits.most || group.is_given_up || free <= 0) continue;
-      const Resources node = node_for(group, worker);
-      const Resources asked = asked_of(group, worker);
+    while (left > 0) {
+      const std::optional<std::size_t> chosen = cheapest(worker, left, free);
+      if (!chosen) break;
+      const Resources node = node_for(groups_[*chosen], worker);
+      const Resources asked = asked_of(groups_[*chosen], worker);
       const std::int64_t each = room_on(node, asked, left);
-      if (each == 0) continue;
-      const std::int64_t more = std::min(free, (left + each - 1) / each);
-      needed[i] += more;
+      const std::int64_t more = std::min(free[*chosen], (left + each - 1) / each);
+      needed[*chosen] += more;
+      free[*chosen] -= more;
       const std::int64_t placed = std::min(left, more * each);
       left -= placed;
       const std::int64_t on_last = placed - (more - 1) * each;
       ResourceLedger last(node);
       for (std::int64_t n = 0; n < on_last; ++n) last.acquire(asked);
-      rests.push_back({i, std::move(last)});
+      rests.push_back({*chosen, std::move(last)});
     }
   }
   return needed;

@@ -24,6 +24,7 @@ struct PoolGroup {
   double cpus = 0;                                // of each node; 0: unknown until there was one
   double gpus = 0;                                // 0: none, or if the CPUs are unknown, these too
   std::string accelerator_type = {};              // of the GPUs; empty: unknown
+  double price = 0;                               // of a node for an hour
 };
 
 // The nodes of a group at one time. Those that drain are not among `there`.
@@ -81,6 +82,8 @@ class Pool {
   static Resources asked_of(const Group& group, const Resources& worker);
   static bool has_room(const Group& group, const Resources& worker);
   std::vector<std::int64_t> needed(const std::vector<PoolNodes>& nodes) const;
+  std::optional<std::size_t> cheapest(const Resources& worker, std::int64_t workers,
+                                      const std::vector<std::int64_t>& free) const;
   bool is_needed(const Group& group) const;
   void consider(TimePoint time);
 
