@@ -32,8 +32,8 @@ struct NodeGroup {
   /// How long a node beyond `min_nodes` may have nothing to do before it is given back; at most a day.
   std::chrono::duration<double> linger = std::chrono::minutes(1);
   /// Price of a node for an hour, in the same currency for all groups. What waits and has room on nodes of several
-  /// groups gets those for which it pays least; with equal prices the first group's. `cadre nodes` shows what nodes have
-  /// cost. Default, 0: nothing.
+  /// groups gets those for which it pays least; with equal prices the first group's. `cadre nodes` shows what nodes
+  /// have cost. Default, 0: nothing.
   double price = 0;
   /// CPUs that each node must have for this experiment. Default, 0: what the engine gives; with "ray" all of a node.
   std::int64_t cpus = 0;

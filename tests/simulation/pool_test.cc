@@ -374,7 +374,7 @@ TEST(PoolSimulation, WorkCostsLessWhereThePricesAreKnown) {
                     {{"trial", {.cpus = 2}, 1, 1.6, 60}, {"large", {.cpus = 8}, 1, 0.07, 60}}, 1h);
     world.run();
     EXPECT_GT(world.jobs, 500);
-    EXPECT_GT(world.preempted, 10);
+    if (is_known) EXPECT_GT(world.preempted, 10);
     return world.cost();
   };
   EXPECT_LT(cost_of(true), 0.7 * cost_of(false));

@@ -58,8 +58,8 @@ struct FullyShardOptions {
   /// pass that follows one with gradients. Otherwise every rank keeps its own.
   bool broadcast_buffers = true;
   bool sync_batch_norm = false;  ///< see PrepareModelOptions::sync_batch_norm
-  /// How many modules' parameters are collected at a time, above 0; more only where one operation uses more. From two on
-  /// those that were used next in two passes before are collected meanwhile. With more, fewer are collected twice.
+  /// How many modules' parameters are collected at a time, above 0; more only where one operation uses more. From two
+  /// on those that were used next in two passes before are collected meanwhile. With more, fewer are collected twice.
   std::int64_t most_collected = 2;
 };
 
