@@ -61,6 +61,16 @@ Execution prepare_execution(int control, int table) {
 
 void keep_when_executed(int fd) { ::fcntl(fd, F_SETFD, 0); }
 
+// Returns the result of sendmsg(2) or send(2), which `call` calls, and calls it again after a signal: a server that is
+// busy keeps it waiting, and the system does not continue it after every handler, such as those of Python.
+template <class Call>
+ssize_t send_despite_signals(const Call& call) {
+  for (;;) {
+    const ssize_t sent = call();
+    if (sent >= 0 || errno != EINTR) return sent;
+  }
+}
+
 // Sends a request together with a descriptor. Returns false, with errno, if that is not possible.
 bool send_with(int control, Request& request, const base::FileDescriptor& descriptor) {
   iovec part{&request, offsetof(Request, directory) + std::strlen(request.directory) + 1};
@@ -76,7 +86,7 @@ bool send_with(int control, Request& request, const base::FileDescriptor& descri
   header->cmsg_len = CMSG_LEN(sizeof(int));
   const int fd = descriptor.get();
   std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  return ::sendmsg(control, &message, MSG_NOSIGNAL) >= 0;
+  return send_despite_signals([&] { return ::sendmsg(control, &message, MSG_NOSIGNAL); }) >= 0;
 }
 
 bool is_packet_socket(int fd) {
@@ -211,7 +221,7 @@ void ForkServerConnection::end_disconnected(std::uint64_t worker) {
 }
 
 void ForkServerConnection::send(const Request& request) {
-  ::send(control_.get(), &request, offsetof(Request, directory), MSG_NOSIGNAL);
+  send_despite_signals([&] { return ::send(control_.get(), &request, offsetof(Request, directory), MSG_NOSIGNAL); });
 }
 
 std::optional<ForkServerConnection::Ended> ForkServerConnection::next_ended() {
