@@ -80,5 +80,23 @@ TEST_F(SlurmJobsTest, AJobThatIsGivenBackWhileAnotherOneIsCancelledIsCancelledTo
   EXPECT_TRUE(is_there("cancelled-12_1"));
 }
 
+TEST_F(SlurmJobsTest, ACancellationThatCannotBeStartedIsTriedAgainAfterAPauseAndKeepsNobodyBusyUntilThen) {
+  ASSERT_TRUE(until([&] { return queued == 1; }));
+  fs::remove(directory / "scancel");
+  ::setenv("PATH", directory.path().c_str(), 1);  // without a scancel of this machine
+  const auto before = steady_clock::now();
+  jobs->release(1);
+  ASSERT_TRUE(until([&] { return !jobs->fds().empty(); }));  // the list is asked for
+  ASSERT_TRUE(until([&] { return jobs->fds().empty(); }));   // and says what is to be cancelled
+  const auto next = jobs->next_look();
+  ASSERT_TRUE(next.has_value());
+  EXPECT_GE(*next, before + std::chrono::seconds(1));
+  EXPECT_TRUE(jobs->is_giving_back());
+  make_script("scancel", "for job; do : >cancelled-$job; done\n");
+  ASSERT_TRUE(until([&] { return !jobs->is_giving_back(); }));
+  EXPECT_TRUE(is_there("cancelled-12_0"));
+  EXPECT_TRUE(is_there("cancelled-12_1"));
+}
+
 }  // namespace
 }  // namespace cadre::engine::cluster

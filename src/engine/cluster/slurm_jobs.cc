@@ -20,7 +20,8 @@ using std::chrono::steady_clock;
 constexpr auto kMostTime = seconds(30);  // of a command
 constexpr auto kListWhileWaiting = seconds(5);
 constexpr auto kListOtherwise = seconds(30);
-constexpr auto kListSoon = seconds(1);  // after a change
+constexpr auto kListSoon = seconds(1);     // after a change
+constexpr auto kCancelAgain = seconds(1);  // after a command that could not be started
 
 steady_clock::duration job_retry_delay(std::int64_t failures) {
   return std::chrono::duration_cast<steady_clock::duration>(
@@ -186,11 +187,12 @@ void SlurmJobs::start_errands() {
     if (!cancellation_.command && !to_cancel_.empty() &&
         (cancellation_.next == TimePoint::max() || now >= cancellation_.next)) {
       cancellation_.started = now;
-      cancellation_.next = TimePoint::max();
+      cancellation_.next = now + kCancelAgain;
       cancellation_.command = run(slurm::cancel_command({to_cancel_.begin(), to_cancel_.end()}), "", {});
+      cancellation_.next = TimePoint::max();
       being_cancelled_ = to_cancel_;
     }
-  } catch (const EngineError&) {  // no free processes or descriptors for the moment
+  } catch (const EngineError&) {  // no free processes or descriptors for the moment, or Slurm's commands are gone
     list_within(kListSoon);
   }
 }
