@@ -22,6 +22,7 @@
 #include "base/seconds.h"
 #include "cadre/error.h"
 #include "cadre/stored.h"
+#include "engine/cluster/dialler.h"
 #include "engine/cluster/nodes_by_command.h"
 #include "engine/cluster/processes.h"
 #include "engine/cluster/ray_actors.h"
@@ -184,6 +185,16 @@ void add_faults_of_commands(const ClusterConfig& cluster, std::vector<std::strin
                       std::back_inserter(faults));
 }
 
+// Returns true for what agents can dial.
+bool is_ip_address(const std::string& text) {
+  const engine::cluster::Address address{.host = text, .port = 1};
+  try {
+    return engine::cluster::to_addresses(engine::cluster::to_text({address})).size() == 1;
+  } catch (const InvalidArgument&) {
+    return false;
+  }
+}
+
 // Returns what a process that was killed has left to the run; says on standard error why it cannot be read.
 std::optional<engine::cluster::KeptNodes> find_kept_nodes(const std::filesystem::path& directory) {
   if (directory.empty()) return std::nullopt;
@@ -270,6 +281,13 @@ std::vector<std::string> faults_of(const ClusterConfig& cluster) {
         fmt::format("cluster.addresses are {}, and with cluster.link \"{}\" no node dials this machine; "
                     "leave them out",
                     fmt::join(cluster.addresses, ", "), kStdio));
+  for (const std::string& address : cluster.addresses) {
+    if (!is_ip_address(address))
+      faults.push_back(
+          fmt::format("cluster.addresses has \"{}\", which is no IP address; the nodes' agents dial addresses of this "
+                      "machine such as 10.0.0.1 or fd00::1",
+                      address));
+  }
   if (!(cluster.patience >= kLeastPatience))
     faults.push_back(
         fmt::format("cluster.patience is {:g} s; it must be at least {} s, because an agent that is cut off "

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,6 +34,13 @@ TEST(ClusterConfig, EachFaultIsSaidWithItsMember) {
   EXPECT_THAT(faults_of(ClusterConfig{.nodes_stay = 25h}), ElementsAre(HasSubstr("cluster.nodes_stay is 90000 s")));
   EXPECT_THAT(faults_of(ClusterConfig{.drain_before = -1s}), ElementsAre(HasSubstr("cluster.drain_before is -1 s")));
   EXPECT_THAT(faults_of(ClusterConfig{.link = "ports"}), ElementsAre(HasSubstr("cluster.link is \"ports\"")));
+}
+
+TEST(ClusterConfig, AddressesAreThoseOfTheInternetProtocolAndNoNames) {
+  EXPECT_THAT(faults_of(ClusterConfig{.addresses = {"10.0.0.1", "fd00::1"}}), IsEmpty());
+  for (const char* const address : {"login01", "10.0.0.1:5000", "[fd00::1]", "10.0.0.1,10.0.0.2", ""})
+    EXPECT_THAT(faults_of(ClusterConfig{.addresses = {address}}),
+                ElementsAre(HasSubstr(fmt::format("cluster.addresses has \"{}\", which is no IP address", address))));
 }
 
 TEST(ClusterConfig, NodesOnDemandAreFewerThanAllAndTheirGroupsHaveNamesThatAreLabels) {
