@@ -25,14 +25,12 @@ constexpr auto kTimeToConnect = seconds(120);  // Ray itself gives up after a mi
 constexpr auto kTimeToExit = seconds(10);      // for a launcher that has closed its socket
 constexpr auto kWritePause = std::chrono::milliseconds(20);
 constexpr std::size_t kMostShownOfLine = 200;
-constexpr std::size_t kMostWords = 1000;
 
 std::chrono::steady_clock::duration launcher_retry_delay(std::int64_t failures) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
       std::chrono::duration<double>(1 + base::retry_delay_s(failures)));
 }
 
-// Returns the last line that is not empty.
 // Returns a connection to the socket of a launcher that runs; none if there is none, or if it is another process's.
 base::FileDescriptor connect_to_launcher(std::int64_t launcher) {
   base::FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
