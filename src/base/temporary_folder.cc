@@ -5,16 +5,34 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdlib>
+#include <string>
 #include <system_error>
 
 #include "base/system_error.h"
+#include "cadre/error.h"
 
 namespace cadre::base {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kDrawn = "XXXXXX";
+
+// Returns the system's folder for temporary files.
+fs::path parent_of_temporary_folders() {
+  std::error_code fault;
+  fs::path parent = fs::temp_directory_path(fault);
+  if (!fault) return parent;
+  constexpr std::array names{"TMPDIR", "TMP", "TEMP", "TEMPDIR"};  // in the order in which the library looks at them
+  const auto is_set = [](const char* variable) { return std::getenv(variable) != nullptr; };
+  const auto* const name = std::ranges::find_if(names, is_set);
+  const std::string place = name == names.end() ? "/tmp" : std::string(*name) + "=" + std::getenv(*name);
+  throw StorageError("the folder for temporary files cannot be used (" + place + "): " + fault.message() +
+                     "; set TMPDIR to a directory that is there");
+}
 
 FileDescriptor open_folder(const fs::path& path) {
   return FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -44,7 +62,7 @@ void remove_abandoned(const fs::path& parent, const std::string& prefix) {
 }  // namespace
 
 TemporaryFolder::TemporaryFolder(std::string_view purpose) {
-  const fs::path parent = fs::temp_directory_path();
+  const fs::path parent = parent_of_temporary_folders();
   const std::string prefix = std::string(purpose) + "-";
   remove_abandoned(parent, prefix);
   while (!held_) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -191,6 +192,14 @@ TEST_F(AgentFilesTest, TheDirectoryIsNewForEachSessionAndGoesWithTheAgent) {
     AgentFiles(std::move(files));
   }
   EXPECT_FALSE(fs::exists(second));
+}
+
+TEST_F(AgentFilesTest, ThereIsNoDirectoryWhereTheFolderForTemporaryFilesIsMissing) {
+  const TemporaryDirectory parent;
+  const test_support::TemporaryFilesIn here(parent);
+  ::setenv("TMPDIR", (parent / "missing").c_str(), 1);
+  files.begin_anew();
+  EXPECT_TRUE(files.directory().empty());
 }
 
 TEST_F(AgentFilesTest, WhatIsFetchedIsSentAndStays) {

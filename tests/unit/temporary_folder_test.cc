@@ -6,19 +6,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 #include <vector>
 
 #include "base/directory.h"
+#include "cadre/error.h"
+#include "support/message_of.h"
 #include "support/temporary_directory.h"
 
 namespace cadre::base {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -95,6 +100,13 @@ TEST_F(TemporaryFolderTest, IsMadeByManyAtATime) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_THAT(names(), IsEmpty());
+}
+
+TEST_F(TemporaryFolderTest, InAFolderThatIsNotThereIsAnErrorThatNamesIt) {
+  const std::string missing = parent_.path() / "missing";
+  ::setenv("TMPDIR", missing.c_str(), 1);
+  EXPECT_THAT(test_support::message_of<StorageError>([] { const TemporaryFolder folder("cadre-test"); }),
+              AllOf(HasSubstr("(TMPDIR=" + missing + "): "), HasSubstr("; set TMPDIR")));
 }
 
 }  // namespace
