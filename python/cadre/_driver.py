@@ -24,6 +24,8 @@ _OF_KERNELS = {"IPython", "debugpy", "ipykernel", "ipykernel_launcher", "jedi", 
                "prompt_toolkit", "tornado", "zmq"}
 _LONGEST_ARGUMENT = 100_000  # Linux takes 128 KiB; a program of many libraries has more names of modules
 
+_named_cluster = ""  # CADRE_CLUSTER, which init removes, for an init after a shutdown
+
 
 def init(address: str | None = None, *, num_cpus: float | None = None, num_gpus: float | None = None,
          resources: Mapping[str, float] | None = None, labels: Mapping[str, str] | None = None,
@@ -61,8 +63,10 @@ def init(address: str | None = None, *, num_cpus: float | None = None, num_gpus:
     compat = sys.modules.get("cadre.compat.ray")
     given["uses_datasets"] = "cadre.data" in sys.modules
     given["imports_ray"] = compat is not None and compat.is_installed()
-    if cluster is not None:
-        os.environ["CADRE_CLUSTER"] = os.fspath(cluster)
+    global _named_cluster
+    _named_cluster = os.environ.pop("CADRE_CLUSTER", _named_cluster)
+    # Also if it is empty: the core would otherwise use that of an init before.
+    os.environ["CADRE_CLUSTER"] = _named_cluster if cluster is None else os.fspath(cluster)
     try:
         _core.init(server_command(given), **options, agent_command=_command(_AGENT, given))
     finally:

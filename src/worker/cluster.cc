@@ -227,8 +227,8 @@ ClusterConfig to_cluster(const std::string& text) {
 }  // namespace
 
 std::optional<ClusterConfig> find_cluster(const std::optional<ClusterConfig>& option) {
-  const char* const variable = std::getenv(cluster_variable);
-  const std::string text = variable == nullptr ? "" : variable;
+  static std::string text;  // as it was found last: an init() that follows a shutdown() has the same cluster
+  if (const char* const variable = std::getenv(cluster_variable)) text = variable;
   ::unsetenv(cluster_variable);
   return option || text.empty() ? option : to_cluster(text);
 }

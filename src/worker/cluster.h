@@ -15,7 +15,8 @@ namespace cadre::worker {
 inline constexpr const char* cluster_variable = "CADRE_CLUSTER";
 
 // Returns the options' cluster or that of the environment variable, which it removes: programs that this one starts
-// have none. Throws InvalidArgument if the variable names no engine and no file that can be read.
+// have none. Later calls in this process find what the variable had, unless it was set again; an empty one is none.
+// Throws InvalidArgument if the variable names no engine and no file that can be read.
 std::optional<ClusterConfig> find_cluster(const std::optional<ClusterConfig>& option);
 
 // Throws InvalidArgument if the environment variable describes no cluster that could be used. Leaves it as it is.

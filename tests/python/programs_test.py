@@ -203,6 +203,25 @@ cadre.init(num_cpus=2)
 """)
 
 
+def test_the_cluster_of_the_environment_is_that_of_each_init(programs):
+    programs.environment["CADRE_CLUSTER"] = "processes"
+    programs.run("""
+import os
+import cadre
+from cadre import _driver
+given = []
+_driver._core.init = lambda *_, **__: given.append(os.environ["CADRE_CLUSTER"])
+cadre.init()
+assert "CADRE_CLUSTER" not in os.environ
+cadre.init(cluster="slurm")
+cadre.init()
+os.environ["CADRE_CLUSTER"] = ""
+cadre.init()
+cadre.init()
+assert given == ["processes", "slurm", "processes", "", ""], given
+""")
+
+
 def test_a_program_leaves_no_process(programs, tmp_path):
     import os
 

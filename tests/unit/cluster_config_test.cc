@@ -97,5 +97,16 @@ TEST(ClusterConfig, OptionsAreForEnginesThatHaveThem) {
   EXPECT_THAT(faults_of(ClusterConfig{.engine = "ray", .groups = {{.options = {{"strategy", "PACK"}}}}}), IsEmpty());
 }
 
+TEST(FindCluster, TheVariablesClusterIsThatOfLaterCallsTooAndNoProgramInheritsIt) {
+  ::setenv(cluster_variable, "processes", 1);
+  EXPECT_EQ(find_cluster({}).value().engine, "processes");
+  EXPECT_EQ(std::getenv(cluster_variable), nullptr);
+  EXPECT_EQ(find_cluster(ClusterConfig{.engine = "slurm"}).value().engine, "slurm");
+  EXPECT_EQ(find_cluster({}).value().engine, "processes");
+  ::setenv(cluster_variable, "", 1);
+  EXPECT_FALSE(find_cluster({}).has_value());
+  EXPECT_FALSE(find_cluster({}).has_value());
+}
+
 }  // namespace
 }  // namespace cadre::worker
