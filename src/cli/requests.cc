@@ -60,13 +60,14 @@ void pause(const RequestsOptions& options) {
 void resume(const RequestsOptions& options) { ask(options.experiment, tune::resume_request()); }
 
 void enqueue(const RequestsOptions& options) {
-  TomlDocument document("", "enqueue");
-  for (const std::string& value : options.values) {
-    if (value.find('=') == value.npos || value.front() == '=')
-      throw InvalidArgument(value + ": write KEY=VALUE, as in lr=0.1");
-    document.change(value);
+  Config values;
+  for (const std::string& text : options.values) {
+    const std::size_t equals = text.find('=');
+    if (equals == text.npos || equals == 0)
+      throw InvalidArgument(text + ": write KEY=VALUE, as in lr=0.1 or model/width=64");
+    values.set(text.substr(0, equals), toml_value(text.substr(equals + 1)));
   }
-  ask(options.experiment, tune::enqueue_request(Config(document.entries())));
+  ask(options.experiment, tune::enqueue_request(values));
 }
 
 }  // namespace

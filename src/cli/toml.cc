@@ -76,7 +76,22 @@ void merge(Dict& into, const Dict& changes) {
   }
 }
 
+// Returns the only entry of a document; a comment has none.
+const toml::node* only_entry(const toml::table& table) {
+  return table.size() == 1 ? &table.begin()->second : nullptr;
+}
+
 }  // namespace
+
+Value toml_value(const std::string& text) {
+  try {
+    const toml::table table = toml::parse("value = " + text);
+    Places places;
+    if (const toml::node* const value = only_entry(table)) return to_value(*value, "", "", places);
+  } catch (const toml::parse_error&) {
+  }
+  return text;
+}
 
 TomlDocument::TomlDocument(const std::string& text, std::string name) : name_(std::move(name)) {
   try {

@@ -10,6 +10,9 @@
 
 namespace cadre::cli {
 
+// Returns the value that a text is in TOML; one that is none is text.
+Value toml_value(const std::string& text);
+
 class TomlDocument {
  public:
   // Parses a text; `name` is that of the file, for messages. Throws InvalidArgument that names the line.

@@ -164,6 +164,14 @@ class RequestsTest(TuneTest):
         self.finish()
         self.assertEqual(len(self.trials()), 2)
 
+    def test_keys_of_an_enqueued_config_are_paths(self):
+        self.begin("--set", "space.model.width=randint(1, 9)")
+        self.assertIn('"model/width": 64 is not in randint(1, 9)',
+                      self.cadre("enqueue", "test", "model/width=64", code=1))
+        self.cadre("enqueue", "test", "lr=0.5", "model/width=8")
+        self.finish()
+        self.assertIn({"lr": 0.5, "model": {"width": 8}}, [trial["config"] for trial in self.trials()])
+
     def test_requests_of_others_are_ignored_and_old_ones_refused(self):
         self.begin()
         folder = self.experiment / ".requests"
