@@ -110,13 +110,15 @@ void TomlDocument::change(const std::string& text) {
   const std::string name = "--set " + text;
   toml::table table;
   try {
+    table = toml::parse(key + " = ''");
+  } catch (const toml::parse_error& error) {
+    throw InvalidArgument(fmt::format("{}: {} is no key: {}", name, key, error.description()));
+  }
+  if (only_entry(table) == nullptr)  // "#" begins a comment
+    throw InvalidArgument(fmt::format("{}: {} is no key: write key=value, as in --set num_samples=10", name, key));
+  try {
     table = toml::parse(key + " = " + value);
   } catch (const toml::parse_error&) {
-    try {
-      table = toml::parse(key + " = ''");
-    } catch (const toml::parse_error& error) {
-      throw InvalidArgument(fmt::format("{}: {} is no key: {}", name, key, error.description()));
-    }
     toml::node* node = &table;
     while (toml::table* inner = node->as_table()) node = &inner->begin()->second;
     *node->as_string() = value;

@@ -71,6 +71,7 @@ class BadInputTest(TuneTest):
     def test_the_command_line(self):
         for message, arguments in [
             ("--set num_samples: write key=value", ["--set", "num_samples"]),
+            ("--set #lr=1: #lr is no key: write key=value", ["--set", "#lr=1"]),
             ("--set num_samples=many: num_samples: the value is \"many\", not an integer", ["--set", "num_samples=many"]),
             ("--check is for a new experiment", ["--check", "--restore", "x"]),
         ]:
