@@ -26,17 +26,28 @@ constexpr std::size_t kNarrowestText = 20;
 constexpr std::size_t kWidthOfFiles = 200;
 constexpr std::size_t kLinesOfTable = 4;  // borders and head
 constexpr std::size_t kFewestRows = 5;
+constexpr std::string_view kEllipsis = "…";  // of a text that is cut
+
+// Returns the beginning of a text: all of it, or as much as is wider than `width`, however long the text is.
+std::string_view beginning_of(std::string_view text, std::size_t width) {
+  for (std::size_t size = 4 * (width + 1);; size *= 2) {
+    while (size < text.size() && (static_cast<unsigned char>(text[size]) & 0xc0U) == 0x80U) ++size;
+    if (size >= text.size()) return text;
+    const std::string_view beginning = text.substr(0, size);
+    if (base::display_width(beginning) > width) return beginning;
+  }
+}
 
 // Removes from `text` and returns the next piece that fits into `width`, cut at a blank if there is one.
 std::string take_line(std::string_view& text, std::size_t width) {
-  const std::string fitting = base::display_width(text) <= width
-                                  ? std::string(text)
-                                  : base::first_columns(text, width + 1, base::Encoding::utf8);
-  if (fitting.size() == text.size()) {
+  const std::string_view beginning = beginning_of(text, width);
+  if (base::display_width(beginning) <= width) {
     text = {};
-    return fitting;
+    return std::string(beginning);
   }
-  const std::size_t blank = text.substr(0, fitting.size()).rfind(' ', width);
+  // With a blank added it is wider than the columns for the piece and the ellipsis, and is cut.
+  const std::string cut = base::first_columns(std::string(beginning) + ' ', width + 1, base::Encoding::utf8);
+  const std::size_t blank = beginning.rfind(' ', cut.size() - kEllipsis.size());
   if (blank == std::string_view::npos || blank == 0) {  // a long word, such as a path, stays whole
     const std::size_t end = std::min(text.find(' '), text.size());
     const std::string word(text.substr(0, end));

@@ -542,6 +542,25 @@ class CliTest(unittest.TestCase):
         self.assertIn("<svg", cadre("plot", study, "--pareto", "loss:min,size:min", "-o", "-"))
         self.assertIn("study", [one["name"] for one in document("ls", self.storage)["experiments"]])
 
+    def test_long_texts_are_wrapped_at_the_width_whatever_their_length(self):
+        study = self.storage / "wrapped"
+        self.addCleanup(shutil.rmtree, study)
+        texts = {f"t{length}": ("a " * length)[:length - 1] + "b" for length in range(40, 160)}
+        long = {f"long{i}": "word " * 200_000 for i in range(3)}  # a time that grows with the square is minutes
+        constants = {key: {"type": "constant", "value": text} for key, text in (texts | long).items()}
+        file = self.storage / "space.json"
+        self.addCleanup(file.unlink)
+        file.write_text(json.dumps(constants | {"x": {"type": "uniform", "lower": 0.0, "upper": 1.0, "q": 0.0}}))
+        cadre("suggest", study, "--space", file, "--minimize", "loss")
+        lines = cadre("show", study, "0").splitlines()
+        for line in lines:
+            if "/" not in line:  # a path stays whole
+                self.assertLessEqual(len(line), 80, line)
+        told = " ".join(" ".join(lines).split())
+        for key, text in texts.items():
+            self.assertIn(f"{key} {text}", told)
+        self.assertEqual(told.count("word"), 600_000)
+
     def test_a_parameter_that_is_no_json_is_refused(self):
         study = self.storage / "refused"
         for parameter in "x=note", "x=my note (draft)", "x=note (draft)", "x=":
