@@ -42,8 +42,9 @@ void PrintedOutput::show_new(bool last, const Show& show) {
   const auto file = base::ReadableFile::open(storage::readable_file(file_), base::ReadableFile::Links::refuse);
   if (file) {
     const std::uint64_t size = file->size();
-    const auto dropped = engine::local::dropped_output(read_piece(*file, 0, size));
-    const std::uint64_t header = dropped ? engine::local::output_header_bytes : 0;
+    constexpr std::uint64_t header_bytes = engine::local::output_header_bytes;
+    const auto dropped = engine::local::dropped_output(read_piece(*file, 0, std::min(size, header_bytes)));
+    const std::uint64_t header = dropped ? header_bytes : 0;
     const std::uint64_t first = dropped.value_or(0);  // offset of the file's first byte in all output
     const std::uint64_t end = first + size - header;
     if (!begun_ && last_lines_) {

@@ -474,6 +474,36 @@ class CliTest(unittest.TestCase):
         again = subprocess.run([BIN / "cadre", "logs", "-f", experiment, "--stderr"], capture_output=True, timeout=120)
         self.assertCountEqual(again.stderr.splitlines(keepends=True), told)
 
+    def test_following_reads_only_what_is_new(self):
+        storage = self.storage / "padded"
+        storage.mkdir()
+        os.mkfifo(storage / "gate1")
+        experiment, process = self.printing("padded", iterations=4, gates=1)
+        gate = os.open(storage / "gate1", os.O_WRONLY)  # until a trial waits at it, before its third iteration
+        (directory,) = experiment.glob("00000*")
+        follower = subprocess.Popen([BIN / "cadre", "logs", "-f", experiment, "0", "--stdout"], stdout=subprocess.PIPE)
+
+        def print_line(line):
+            with open(directory / "stdout", "ab") as file:
+                file.write(line)
+            while (told := follower.stdout.readline()) != line.splitlines(keepends=True)[-1]:
+                self.assertTrue(told)
+
+        def bytes_read():
+            return int(pathlib.Path(f"/proc/{follower.pid}/io").read_text().split()[1])
+
+        print_line(b"padding\n" * 200_000 + b"begin\n")
+        before = bytes_read()
+        for i in range(20):
+            print_line(b"line %d\n" % i)
+        self.assertLess(bytes_read() - before, 10 << 20)
+        os.write(gate, b"....")
+        self.assertEqual(process.wait(60), 0)
+        os.close(gate)
+        follower.stdout.read()
+        self.assertEqual(follower.wait(60), 0)
+        follower.stdout.close()
+
     # ---- Tables
 
     def test_a_table_begins_with_the_best_and_is_cut_to_the_window(self):
