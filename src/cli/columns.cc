@@ -131,12 +131,14 @@ Filter::Filter(const std::string& text) {
     throw InvalidArgument("\"" + text +
                           "\" is no filter: write a column, one of < <= == != >= >, and a value, as in \"loss < 0.5\"");
   value_ = parse_value(value);
+  text_ = value_.is_string() ? value_ : Value(value);
 }
 
 bool Filter::operator()(const tune::Result& trial) const {
   const std::optional<Value> value = value_of(trial, column_);
   if (!value) return false;
-  const std::optional<int> order = compare(*value, value_);
+  const bool is_equality = operation_ == "==" || operation_ == "!=";
+  const std::optional<int> order = compare(*value, is_equality && value->is_string() ? text_ : value_);
   if (operation_ == "==") return order == 0;
   if (operation_ == "!=") return order != 0;
   if (!order || (*order == 0 && !value->is_number() && !value->is_string())) return false;

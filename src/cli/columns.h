@@ -20,7 +20,7 @@ std::vector<std::string> parameters_of(const tune::ResultGrid& grid);
 std::vector<std::string> metrics_of(const tune::ResultGrid& grid);
 
 // A filter "column op value": op is <, <=, ==, !=, >= or >; value is a number, true, false, null or text, with or
-// without quotes.
+// without quotes. Text equals a value that reads the same: trial_id == 00003.
 class Filter {
  public:
   explicit Filter(const std::string& text);  // throws InvalidArgument
@@ -32,6 +32,7 @@ class Filter {
   std::string column_;
   std::string operation_;
   Value value_;
+  Value text_;  // the value as text, without quotes
 };
 
 // Throws InvalidArgument if no trial has one of the columns; the message names these columns, similar names and the

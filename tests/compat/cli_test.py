@@ -188,6 +188,9 @@ class CliTest(unittest.TestCase):
         shown = document("show", "--filter", f"score >= {scores[2]!r}", "--filter", "status == TERMINATED",
                          self.experiment)["trials"]
         self.assertCountEqual([trial["metrics"]["score"] for trial in shown], scores[:3])
+        for text in "00003", '"00003"':
+            shown = document("show", self.experiment, "--filter", f"trial_id == {text}")["trials"]
+            self.assertEqual([trial["trial_id"] for trial in shown], ["00003"], text)
         text = cadre("show", self.experiment, "--columns", "score,config/lr,exploits")
         self.assertRegex(text, r"Trial +score +config/lr +exploits")
 
