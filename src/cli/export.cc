@@ -47,16 +47,15 @@ tune::TableOptions table_of(const Results& results, const ExportOptions& options
   return {.rows = tune::Rows::best, .metric = metric, .mode = mode};
 }
 
-void write(const Results& results, const ExportOptions& options, std::ostream& out) {
-  const tune::TableOptions table = table_of(results, options, tune::Rows::last);
-  options.format == "csv" ? results.grid.write_csv(out, table) : results.grid.write_json_lines(out, table);
-}
-
 void write_table(const Results& results, const ExportOptions& options) {
-  if (options.output.empty() || options.output == "-") return write(results, options, std::cout);
+  const tune::TableOptions table = table_of(results, options, tune::Rows::last);  // throws before a file is replaced
+  const auto write_to = [&](std::ostream& out) {
+    options.format == "csv" ? results.grid.write_csv(out, table) : results.grid.write_json_lines(out, table);
+  };
+  if (options.output.empty() || options.output == "-") return write_to(std::cout);
   std::ofstream file(options.output, std::ios::binary);
   if (!file) throw StorageError("cannot write " + options.output + ": is it a file in a directory that exists?");
-  write(results, options, file);
+  write_to(file);
 }
 
 std::vector<Objective> study_objectives(const Results& results, const ExportOptions& options) {

@@ -319,6 +319,15 @@ class CliTest(unittest.TestCase):
         for row in rows:
             self.assertEqual(float(row["eval/loss"]), max(one["eval"]["loss"] for one in self.rows[row["trial_id"]]))
 
+    def test_a_table_that_cannot_be_made_leaves_the_file_of_a_former_one(self):
+        file = self.storage / "table.csv"
+        self.addCleanup(file.unlink)
+        cadre("export", self.experiment, "-o", file)
+        former = file.read_text()
+        self.assertIn("trial_id", former)
+        self.assertIn("--mode", cadre("export", self.experiment, "--best", "--metric", "eval/loss", "-o", file, code=1))
+        self.assertEqual(file.read_text(), former)
+
     # ---- Experiments in every state
 
     def test_nothing_is_changed(self):
