@@ -7,6 +7,8 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -60,8 +62,8 @@ State state_of(const tune::Result& trial, bool has_values) {
 
 // Holds facts from all results of a trial, beside the last one.
 struct Course {
-  Dict intermediate = {};   // the objective by training_iteration
-  double first_report = 0;  // seconds since 1970; 0: none
+  std::map<std::int64_t, double> intermediate = {};  // the objective by training_iteration
+  double first_report = 0;                           // seconds since 1970; 0: none
   double first_duration = 0;
   double last_report = 0;
 };
@@ -93,10 +95,7 @@ class OptunaJournal {
     const std::optional<double> value = metrics.number(objectives_.front().name);
     const std::optional<double> step = metrics.number(loggers::result_key::training_iteration);
     if (!value || !step) return;
-    const std::string key = fmt::format("{}", static_cast<std::int64_t>(*step));
-    const auto known = std::ranges::find(course.intermediate, key, &Dict::value_type::first);
-    known == course.intermediate.end() ? static_cast<void>(course.intermediate.emplace_back(key, *value))
-                                       : static_cast<void>(known->second = *value);
+    course.intermediate.insert_or_assign(static_cast<std::int64_t>(*step), *value);
   }
 
   void append_study() {
@@ -139,6 +138,8 @@ class OptunaJournal {
     const List values = values_of(trial);
     const State state = state_of(trial, !values.empty());
     const bool has_ended = state == State::complete || state == State::pruned || state == State::fail;
+    Dict intermediate;
+    for (const auto& [step, value] : course.intermediate) intermediate.emplace_back(std::to_string(step), value);
     Dict distributions;
     Dict parameters;
     for (const auto& [path, distribution] : distributions_) {
@@ -159,7 +160,7 @@ class OptunaJournal {
                 {"params", std::move(parameters)},
                 {"user_attrs", user_attributes_of(trial)},
                 {"system_attrs", Dict{}},
-                {"intermediate_values", course.intermediate}};
+                {"intermediate_values", std::move(intermediate)}};
     if (has_ended)
       fields.emplace_back("datetime_complete",
                           time_text_of(course.last_report == 0 ? grid_.summary().last_event : course.last_report));

@@ -356,6 +356,19 @@ class ExportTest(ExperimentTest):
         for frozen, trial in zip(study.trials, self.trials):
             self.assertEqual(frozen.params, {key: self.rows(trial)[-1]["config"][key] for key in ("act", "lr")})
 
+    def test_optuna_gets_a_trial_with_many_results(self):
+        study = self.folder / "many"
+        run(BIN / "cadre", "suggest", study, "--param", "x=uniform(0, 1)", "--minimize", "loss")
+        losses = {str(step): 1 / step for step in range(1, 300_001)}  # a time that grows with the square is minutes
+        with open(study / "study.jsonl", "a", encoding="utf-8") as lines:
+            for step, loss in losses.items():
+                metrics = {"loss": loss, "training_iteration": int(step)}
+                lines.write(json.dumps({"result": 0, "metrics": metrics}) + "\n")
+        file = self.folder / "many.journal"
+        export(study, "--optuna", file)
+        *_, trial = map(json.loads, file.read_text().splitlines())
+        self.assertEqual(trial["intermediate_values"], losses)
+
     def test_optuna_continues_a_study_with_two_objectives(self):
         file = self.folder / "two.journal"
         export(self.nested, "--optuna", file, "--objectives", "loss,size:max")
