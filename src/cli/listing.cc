@@ -19,7 +19,13 @@ namespace {
 
 constexpr int kDeepest = 8;  // levels below the directory
 
-bool is_listed(const fs::path& directory) { return store::has_store(directory) || tune::Study::exists(directory); }
+bool is_listed(const fs::path& directory) {
+  try {
+    return store::has_store(directory) || tune::Study::exists(directory);
+  } catch (const StorageError&) {
+    return true;  // there may be one: look_at() says why it cannot be read
+  }
+}
 
 // Adds the directories of experiments and studies below a directory, except those inside one. Does not follow links,
 // and passes over what cannot be read or is deleted meanwhile.

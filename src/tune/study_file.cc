@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "base/directory.h"
 #include "base/file.h"
@@ -78,7 +79,10 @@ StudyHeader read_study_header(const Value& line, const fs::path& file) {
   return from_value<StudyHeader>(line);
 }
 
-bool StudyFile::exists(const fs::path& directory) { return fs::exists(directory / kFileName); }
+bool StudyFile::exists(const fs::path& directory) {
+  std::error_code unreadable;  // as for a store: there is none in a directory that cannot be looked into
+  return fs::exists(directory / kFileName, unreadable);
+}
 
 std::vector<Value> StudyFile::read(const fs::path& directory) {
   const fs::path path = directory / kFileName;

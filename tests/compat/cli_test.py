@@ -631,6 +631,18 @@ class CliTest(unittest.TestCase):
             ended.set()
             thread.join()
 
+    def test_what_cannot_be_looked_into_does_not_end_a_list(self):
+        loops = self.storage / "loops"
+        self.addCleanup(shutil.rmtree, loops)
+        for name, file in ("study", "study.jsonl"), ("experiment", "experiment.db"):
+            (loops / name).mkdir(parents=True)
+            (loops / name / file).symlink_to(file)
+        listed = {one["path"]: one for one in document("ls", self.storage)["experiments"]}
+        self.assertIsNone(listed[str(self.experiment.resolve())]["error"])
+        self.assertIn("experiment.db", listed[str((loops / "experiment").resolve())]["error"])
+        self.assertIn("no such directory", cadre("show", self.storage / "nothing" / "x", code=1))
+        self.assertIn("no file experiment.db", cadre("show", loops / "study", code=1))
+
     # ---- Nodes
 
     def nodes_until(self, experiment, condition):
