@@ -80,9 +80,13 @@ std::string shortened(std::string_view text, double width, double font_size) {
   std::string whole = base::to_utf8(text);
   if (width_of(whole, font_size) <= width) return whole;
   const double left = width - width_of(kEllipsis, font_size);
-  while (!whole.empty() && width_of(whole, font_size) > left) {
-    while (!begins_character(whole.back())) whole.pop_back();
-    whole.pop_back();
+  int used = 0;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (begins_character(whole[i])) used += width_of(whole[i]);
+    if (used / 100.0 * font_size > left) {
+      whole.resize(i);
+      break;
+    }
   }
   return whole += kEllipsis;
 }

@@ -177,6 +177,12 @@ TEST(LearningCurves, TextMayHoldAnything) {
   EXPECT_THAT(text, HasSubstr("y…</text>"));
 }
 
+TEST(LearningCurves, AValueOfAMegabyteIsCutInTheLegend) {
+  LearningCurves one = curves({trial("00000", {{1, 2}, {2, 3}})});
+  one.trials[0].label = "00000 prompt=" + std::string(std::size_t{1} << 20, 'a');  // by the square: an hour
+  EXPECT_THAT(to_svg(one), HasSubstr("aaa…</text>"));
+}
+
 TEST(LearningCurves, WhereThereIsNothingThePictureSaysSo) {
   EXPECT_THAT(to_svg(tune::LearningCurves{}), HasSubstr("no metrics to show"));
   EXPECT_THAT(to_svg(curves({})), HasSubstr("no trials to show"));
