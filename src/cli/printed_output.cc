@@ -54,7 +54,6 @@ void PrintedOutput::show_new(bool last, const Show& show) {
       show(fmt::format("[cadre: {} bytes of older output were dropped here]", first - position_));
       position_ = first;
     }
-    if (size > 0) begun_ = true;
     if (position_ > end) position_ = end;  // another process has truncated the file
     while (position_ < end) {
       const std::string text = read_piece(*file, position_ - first + header, size);
@@ -63,6 +62,7 @@ void PrintedOutput::show_new(bool last, const Show& show) {
       show_text(text, show);
     }
   }
+  begun_ = true;  // what comes later into a file that is empty, or not there yet, is new
   if (last && !line_.empty()) show_text("\n", show);
 }
 

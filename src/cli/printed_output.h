@@ -16,7 +16,8 @@ class PrintedOutput {
   using Show = std::function<void(std::string_view line)>;
   static constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 
-  // `file` need not exist yet. Starts with the last `last_lines` lines; empty: from the beginning.
+  // `file` need not exist yet. Starts with the last `last_lines` lines that it has at the first call of show_new();
+  // empty: from the beginning.
   PrintedOutput(std::filesystem::path file, std::optional<std::size_t> last_lines)
       : file_(std::move(file)), last_lines_(last_lines) {}
 

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pathlib
+import select
 import shutil
 import signal
 import sqlite3
@@ -485,6 +486,40 @@ class CliTest(unittest.TestCase):
         self.assertCountEqual(told, [b"(trial 0000%d) warning %d\n" % (t, s) for t in range(2) for s in range(1, 5)])
         again = subprocess.run([BIN / "cadre", "logs", "-f", experiment, "--stderr"], capture_output=True, timeout=120)
         self.assertCountEqual(again.stderr.splitlines(keepends=True), told)
+
+    def test_what_comes_into_an_empty_file_is_followed_from_its_first_line(self):
+        storage = self.storage / "quiet"
+        storage.mkdir()
+        os.mkfifo(storage / "gate1")
+        experiment, process = self.printing("quiet", iterations=4, gates=1, trials=1)
+        gate = os.open(storage / "gate1", os.O_WRONLY)  # until the trial waits at it
+        (directory,) = experiment.glob("00000*")
+        os.truncate(directory / "stdout", 0)
+        follower = subprocess.Popen([BIN / "cadre", "logs", "-f", "-n", "0", experiment, "0"], stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, bufsize=0)
+
+        def print_line(stream, line):
+            with open(directory / stream, "ab") as file:
+                file.write(line)
+
+        def wait_for_a_turn(number):
+            line = b"turn %d\n" % number
+            print_line("stderr", line)
+            while (told := follower.stderr.readline()) != line:
+                self.assertTrue(told)
+
+        while not select.select([follower.stderr], [], [], 0.1)[0]:
+            print_line("stderr", b"new\n")  # shown from when the follower has looked at both files
+        print_line("stdout", b"first\n")
+        wait_for_a_turn(1)
+        wait_for_a_turn(2)
+        print_line("stdout", b"second\n")
+        self.assertEqual([follower.stdout.readline() for _ in range(2)], [b"first\n", b"second\n"])
+        os.write(gate, b".")
+        self.assertEqual(process.wait(60), 0)
+        os.close(gate)
+        follower.communicate(timeout=60)
+        self.assertEqual(follower.returncode, 0)
 
     def test_following_reads_only_what_is_new(self):
         storage = self.storage / "padded"
