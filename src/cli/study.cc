@@ -109,6 +109,8 @@ Metrics metrics_of(const std::vector<std::string>& texts) {
 
 void observe(const Tell& tell) {
   const Metrics metrics = metrics_of(tell.metrics);
+  if (tell.status == "running" && metrics.empty())
+    throw InvalidArgument("--status running goes with a result, more of which will follow: write one, as loss=0.25");
   Study study = Study::open(tell.study);
   const auto trial = static_cast<TrialIndex>(tell.trial);
   const bool succeeded = tell.status == "done";

@@ -619,6 +619,14 @@ class CliTest(unittest.TestCase):
         self.assertIn("<svg", cadre("plot", study, "--pareto", "loss:min,size:min", "-o", "-"))
         self.assertIn("study", [one["name"] for one in document("ls", self.storage)["experiments"]])
 
+    def test_a_trial_that_runs_is_told_with_a_result(self):
+        study = self.storage / "told"
+        self.addCleanup(shutil.rmtree, study)
+        cadre("suggest", study, "--param", "x=uniform(0, 1)", "--minimize", "loss")
+        self.assertIn("goes with a result", cadre("observe", study, "0", "--status", "running", code=1))
+        cadre("observe", study, "0", "--status", "running", "loss=0.5")
+        self.assertEqual([trial["results"] for trial in document("show", study)["trials"]], [1])
+
     def test_long_texts_are_wrapped_at_the_width_whatever_their_length(self):
         study = self.storage / "wrapped"
         self.addCleanup(shutil.rmtree, study)
