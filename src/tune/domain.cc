@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <limits>
 #include <optional>
 
@@ -44,6 +45,16 @@ struct Multiples {
   static double slack(double steps) { return 1e-9 * std::max(1.0, std::abs(steps)); }
 };
 
+// Returns the multiples of a domain with a q. A logarithmic one has none at 0, however near to that its lower bound is.
+template <class Numbers>
+Multiples multiples_of(const Numbers& domain) {
+  Multiples multiples(static_cast<double>(domain.lower), static_cast<double>(domain.upper),
+                      static_cast<double>(domain.q));
+  if constexpr (std::same_as<Numbers, LogUniform> || std::same_as<Numbers, LogRandInt>)
+    multiples.first = std::max(multiples.first, 1.0);
+  return multiples;
+}
+
 // Returns k * q; if q has few decimal digits, the double nearest to the decimal product: 3 / 10, not 3 * 0.1, which is
 // 0.30000000000000004. Never -0.0.
 double multiple(double k, double q) {
@@ -70,8 +81,7 @@ double draw_log_uniform(double lower, double upper, base::RandomStream& random) 
 }
 
 // Draws from a range that is half a step wider at both ends and rounds, so that the end values get their full share.
-double draw_log_multiple(double lower, double upper, double q, base::RandomStream& random) {
-  const Multiples steps(lower, upper, q);
+double draw_log_multiple(const Multiples& steps, base::RandomStream& random) {
   const double drawn = draw_log_uniform(steps.first - 0.5, steps.last + 0.5, random);
   return std::clamp(nearest(drawn), steps.first, steps.last);
 }
@@ -81,14 +91,14 @@ struct Sample {
 
   SpaceEntry operator()(const Uniform& domain) const {
     if (domain.q > 0) {
-      const Multiples steps(domain.lower, domain.upper, domain.q);
+      const Multiples steps = multiples_of(domain);
       return multiple(steps.first + static_cast<double>(random.below(static_cast<std::uint64_t>(steps.count()))),
                       domain.q);
     }
     return below(domain.lower + random.uniform() * (domain.upper - domain.lower), domain.lower, domain.upper);
   }
   SpaceEntry operator()(const LogUniform& domain) const {
-    if (domain.q > 0) return multiple(draw_log_multiple(domain.lower, domain.upper, domain.q, random), domain.q);
+    if (domain.q > 0) return multiple(draw_log_multiple(multiples_of(domain), random), domain.q);
     return below(draw_log_uniform(domain.lower, domain.upper, random), domain.lower, domain.upper);
   }
   SpaceEntry operator()(const Normal& domain) const {
@@ -105,11 +115,9 @@ struct Sample {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(domain.lower) + random.below(width));
   }
   SpaceEntry operator()(const LogRandInt& domain) const {
+    if (domain.q > 0) return static_cast<std::int64_t>(draw_log_multiple(multiples_of(domain), random)) * domain.q;
     const auto lower = static_cast<double>(domain.lower);
     const auto upper = static_cast<double>(domain.upper);
-    if (domain.q > 0)
-      return static_cast<std::int64_t>(draw_log_multiple(lower, upper, static_cast<double>(domain.q), random)) *
-             domain.q;
     const auto drawn = static_cast<std::int64_t>(draw_log_uniform(lower, upper, random));
     return std::clamp(drawn, domain.lower, domain.upper - 1);
   }
@@ -165,13 +173,13 @@ struct AtQuantile {
 
   SpaceEntry operator()(const Uniform& d) const {
     if (d.q > 0) {
-      const Multiples steps(d.lower, d.upper, d.q);
+      const Multiples steps = multiples_of(d);
       return multiple(steps.first + static_cast<double>(index_at(quantile, steps.count())), d.q);
     }
     return below(d.lower + quantile * (d.upper - d.lower), d.lower, d.upper);
   }
   SpaceEntry operator()(const LogUniform& d) const {
-    if (d.q > 0) return multiple(log_step_at(Multiples(d.lower, d.upper, d.q), quantile), d.q);
+    if (d.q > 0) return multiple(log_step_at(multiples_of(d), quantile), d.q);
     return below(from_logarithm(d.lower, d.upper, quantile), d.lower, d.upper);
   }
   SpaceEntry operator()(const Normal& d) const {
@@ -181,14 +189,13 @@ struct AtQuantile {
   }
   SpaceEntry operator()(const RandInt& d) const {
     if (d.q == 0) return d.lower + index_at(quantile, static_cast<double>(d.upper) - static_cast<double>(d.lower));
-    const Multiples steps(static_cast<double>(d.lower), static_cast<double>(d.upper), static_cast<double>(d.q));
+    const Multiples steps = multiples_of(d);
     return (static_cast<std::int64_t>(steps.first) + index_at(quantile, steps.count())) * d.q;
   }
   SpaceEntry operator()(const LogRandInt& d) const {
+    if (d.q > 0) return static_cast<std::int64_t>(log_step_at(multiples_of(d), quantile)) * d.q;
     const auto lower = static_cast<double>(d.lower);
     const auto upper = static_cast<double>(d.upper);
-    if (d.q > 0)
-      return static_cast<std::int64_t>(log_step_at(Multiples(lower, upper, static_cast<double>(d.q)), quantile)) * d.q;
     return std::clamp(static_cast<std::int64_t>(from_logarithm(lower, upper, quantile)), d.lower, d.upper - 1);
   }
   SpaceEntry operator()(const Choice& d) const { return (*d.options)[option_at(d.options->size())]; }
@@ -206,13 +213,13 @@ struct QuantilesOf {
 
   Cell operator()(const Uniform& d) const {
     if (d.q > 0) {
-      const Multiples steps(d.lower, d.upper, d.q);
+      const Multiples steps = multiples_of(d);
       return one_of(steps.first, steps.last, nearest(value / d.q));
     }
     return at((value - d.lower) / (d.upper - d.lower));
   }
   Cell operator()(const LogUniform& d) const {
-    if (d.q > 0) return log_step_cell(Multiples(d.lower, d.upper, d.q), nearest(value / d.q));
+    if (d.q > 0) return log_step_cell(multiples_of(d), nearest(value / d.q));
     return at(to_logarithm(d.lower, d.upper, value));
   }
   Cell operator()(const Normal& d) const {
@@ -222,18 +229,14 @@ struct QuantilesOf {
             normal_probability(((step + 0.5) * d.q - d.mean) / d.sd)};
   }
   Cell operator()(const RandInt& d) const {
-    const auto lower = static_cast<double>(d.lower);
-    const auto upper = static_cast<double>(d.upper);
-    if (d.q == 0) return one_of(lower, upper - 1, value);
-    const auto q = static_cast<double>(d.q);
-    const Multiples steps(lower, upper, q);
-    return one_of(steps.first, steps.last, nearest(value / q));
+    if (d.q == 0) return one_of(static_cast<double>(d.lower), static_cast<double>(d.upper) - 1, value);
+    const Multiples steps = multiples_of(d);
+    return one_of(steps.first, steps.last, nearest(value / static_cast<double>(d.q)));
   }
   Cell operator()(const LogRandInt& d) const {
+    if (d.q > 0) return log_step_cell(multiples_of(d), nearest(value / static_cast<double>(d.q)));
     const auto lower = static_cast<double>(d.lower);
     const auto upper = static_cast<double>(d.upper);
-    const auto q = static_cast<double>(d.q);
-    if (d.q > 0) return log_step_cell(Multiples(lower, upper, q), nearest(value / q));
     return {to_logarithm(lower, upper, value), to_logarithm(lower, upper, value + 1)};
   }
   Cell operator()(const Choice& d) const { return one_of(0, static_cast<double>(d.options->size()) - 1, value); }
@@ -255,26 +258,22 @@ struct Range {
   bool logarithmic = false;
 };
 
-Range range(double lower, double upper, double q, bool logarithmic) {
-  if (q == 0) return {lower, upper, q, logarithmic};
-  const Multiples steps(lower, upper, q);
+// `last`: the greatest number if there is no q.
+template <class Numbers, class Number>
+Range range(const Numbers& domain, Number last, bool logarithmic) {
+  const auto q = static_cast<double>(domain.q);
+  if (q == 0) return {static_cast<double>(domain.lower), static_cast<double>(last), q, logarithmic};
+  const Multiples steps = multiples_of(domain);
   return {multiple(steps.first, q), multiple(steps.last, q), q, logarithmic};
-}
-
-// Excludes the upper bound, unless multiples are asked for.
-Range integer_range(const auto& domain, bool logarithmic) {
-  const std::int64_t last = domain.q > 0 ? domain.upper : domain.upper - 1;
-  return range(static_cast<double>(domain.lower), static_cast<double>(last), static_cast<double>(domain.q),
-               logarithmic);
 }
 
 std::optional<Range> range_of(const Domain& domain) {
   using Result = std::optional<Range>;
-  return std::visit(Overload{[](const Uniform& d) -> Result { return range(d.lower, d.upper, d.q, false); },
-                             [](const LogUniform& d) -> Result { return range(d.lower, d.upper, d.q, true); },
+  return std::visit(Overload{[](const Uniform& d) -> Result { return range(d, d.upper, false); },
+                             [](const LogUniform& d) -> Result { return range(d, d.upper, true); },
                              [](const Normal& d) -> Result { return Range{.q = d.q}; },
-                             [](const RandInt& d) -> Result { return integer_range(d, false); },
-                             [](const LogRandInt& d) -> Result { return integer_range(d, true); },
+                             [](const RandInt& d) -> Result { return range(d, d.upper - 1, false); },
+                             [](const LogRandInt& d) -> Result { return range(d, d.upper - 1, true); },
                              [](const auto&) -> Result { return std::nullopt; }},
                     domain);
 }
@@ -299,25 +298,31 @@ double reflect(double value, const Range& range) {
 
 // ---- Faults
 
-std::string fault_of_bounds(double lower, double upper, double q) {
+template <class Numbers>
+std::string fault_of_bounds(const Numbers& domain) {
+  const auto lower = static_cast<double>(domain.lower);
+  const auto upper = static_cast<double>(domain.upper);
+  const auto q = static_cast<double>(domain.q);
   if (!std::isfinite(lower) || !std::isfinite(upper))
     return "its bounds " + text(lower) + " and " + text(upper) + " are not both finite";
   if (!std::isfinite(q) || q < 0) return "its q " + text(q) + " is not 0 or more";
   if (q == 0)
     return lower < upper ? "" : "its lower bound " + text(lower) + " is not below its upper bound " + text(upper);
-  const Multiples steps(lower, upper, q);
+  const Multiples steps = multiples_of(domain);
   if (steps.count() < 1)
     return "there is no multiple of its q " + text(q) + " from " + text(lower) + " to " + text(upper);
   return steps.count() > kMostValues ? "its bounds are more than 2^53 multiples of its q apart" : "";
 }
 
-std::string fault_of_integers(std::int64_t lower, std::int64_t upper, std::int64_t q) {
+template <class Integers>
+std::string fault_of_integers(const Integers& domain) {
+  const auto& [lower, upper, q] = domain;
   if (q < 0) return fmt::format("its q {} is not 0 or more", q);
   if (q == 0 && lower >= upper)
     return fmt::format("its lower bound {} is not below its upper bound {} (which is not included)", lower, upper);
   if (static_cast<std::uint64_t>(upper) - static_cast<std::uint64_t>(lower) > static_cast<std::uint64_t>(kMostValues))
     return "its bounds are more than 2^53 apart";
-  return q == 0 ? "" : fault_of_bounds(static_cast<double>(lower), static_cast<double>(upper), static_cast<double>(q));
+  return q == 0 ? "" : fault_of_bounds(domain);
 }
 
 std::string no_logarithm(double lower) {
@@ -325,18 +330,18 @@ std::string no_logarithm(double lower) {
 }
 
 struct Fault {
-  std::string operator()(const Uniform& d) const { return fault_of_bounds(d.lower, d.upper, d.q); }
+  std::string operator()(const Uniform& d) const { return fault_of_bounds(d); }
   std::string operator()(const LogUniform& d) const {
-    return d.lower <= 0 ? no_logarithm(d.lower) : fault_of_bounds(d.lower, d.upper, d.q);
+    return d.lower <= 0 ? no_logarithm(d.lower) : fault_of_bounds(d);
   }
   std::string operator()(const Normal& d) const {
     if (!std::isfinite(d.mean)) return "its mean " + text(d.mean) + " is not finite";
     if (!std::isfinite(d.sd) || d.sd <= 0) return "its standard deviation " + text(d.sd) + " is not above 0";
     return std::isfinite(d.q) && d.q >= 0 ? "" : "its q " + text(d.q) + " is not 0 or more";
   }
-  std::string operator()(const RandInt& d) const { return fault_of_integers(d.lower, d.upper, d.q); }
+  std::string operator()(const RandInt& d) const { return fault_of_integers(d); }
   std::string operator()(const LogRandInt& d) const {
-    return d.lower <= 0 ? no_logarithm(static_cast<double>(d.lower)) : fault_of_integers(d.lower, d.upper, d.q);
+    return d.lower <= 0 ? no_logarithm(static_cast<double>(d.lower)) : fault_of_integers(d);
   }
   std::string operator()(const Choice& d) const { return fault_of_options(d.options->size()); }
   std::string operator()(const Ordinal& d) const { return fault_of_options(d.options.size()); }
@@ -473,15 +478,11 @@ SpaceEntry at_quantile(const Domain& domain, double quantile) { return std::visi
 Parameter::Cell quantiles_of(const Domain& domain, double value) { return std::visit(QuantilesOf{value}, domain); }
 
 std::int64_t count_values(const Domain& domain) {
-  const auto multiples = [](auto lower, auto upper, auto q) {
-    return static_cast<std::int64_t>(
-        Multiples(static_cast<double>(lower), static_cast<double>(upper), static_cast<double>(q)).count());
-  };
   return std::visit(Overload{[](const Normal&) { return std::int64_t{0}; },
                              [](const Choice& d) { return static_cast<std::int64_t>(d.options->size()); },
                              [](const Ordinal& d) { return static_cast<std::int64_t>(d.options.size()); },
-                             [&]<class T>(const T& d) {
-                               if (d.q > 0) return multiples(d.lower, d.upper, d.q);
+                             []<class T>(const T& d) {
+                               if (d.q > 0) return static_cast<std::int64_t>(multiples_of(d).count());
                                return std::is_integral_v<decltype(d.lower)>
                                           ? static_cast<std::int64_t>(d.upper - d.lower)
                                           : std::int64_t{0};

@@ -96,6 +96,20 @@ TEST_F(DomainSamples, LogarithmicIntegersAndMultiplesHaveTheShareOfTheirInterval
               ::testing::UnorderedElementsAre(Pair("0.5", near(13'652)), Pair("1.0", near(6'348))));
 }
 
+// A billionth of a step above 0 is far enough from it for a logarithm.
+TEST_F(DomainSamples, ALogarithmicDomainHasNoMultipleAtZero) {
+  const Domain reals = qloguniform(1e-10, 1, 0.5);
+  EXPECT_THAT(count_samples(reals),
+              ::testing::UnorderedElementsAre(Pair("0.5", near(13'652)), Pair("1.0", near(6'348))));
+  EXPECT_EQ(count_values(reals), 2);
+  EXPECT_EQ(std::get<Value>(at_quantile(reals, 0).data()), Value(0.5));
+  EXPECT_EQ(quantiles_of(reals, 0.5).begin, 0);
+  EXPECT_EQ(keep_inside(reals, 0.1, Bounds::clip), Value(0.5));
+  EXPECT_THAT(count_samples(qlograndint(1, 4'000'000'000, 2'000'000'000)),
+              ::testing::UnorderedElementsAre(Pair("2000000000", near(13'652)), Pair("4000000000", near(6'348))));
+  EXPECT_THAT(fault_of(qloguniform(1e-10, 0.4, 0.5)), HasSubstr("no multiple of its q 0.5"));
+}
+
 TEST_F(DomainSamples, NormalNumbersHaveTheirMeanAndDeviation) {
   double sum = 0;
   double squares = 0;
