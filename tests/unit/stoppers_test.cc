@@ -123,6 +123,15 @@ TEST(Stoppers, AllAreStoppedWhenTheBestResultsStayTheSame) {
   EXPECT_TRUE(stops_all_after(2, 7)) << "the second result of the next one";
 }
 
+// A mean of ten times 0.1 by sums is not 0.1.
+TEST(Stoppers, EqualResultsAreAPlateauOfNoDeviation) {
+  Fed fed(ExperimentPlateauStopper{.metric = "loss", .std = 0, .top = 10, .mode = Mode::min});
+  for (int result = 0; result < 9; ++result) fed.feed(0, 0.1);
+  EXPECT_FALSE(fed.stops_all());
+  fed.feed(0, 0.1);
+  EXPECT_TRUE(fed.stops_all());
+}
+
 TEST(Stoppers, AFunctionDecidesByTrialAndResult) {
   Fed fed(fn<lost_patience>);
   EXPECT_FALSE(fed.feed(1, {{"loss", 2}})) << "its answers are recorded: it is asked apart from others";
