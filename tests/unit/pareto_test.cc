@@ -94,5 +94,10 @@ TEST(Pareto, CrowdingStandsInfiniteLosses) {
               ElementsAre(kInfinity, DoubleNear(1 + 5.0 / 8, 1e-12), kInfinity, kInfinity));
 }
 
+TEST(Pareto, CrowdingStandsLossesWhoseDifferenceOverflows) {
+  EXPECT_THAT(crowding_distances({{-1.6e308, 9}, {0, 5}, {0.8e308, 4}, {1.6e308, 1}}),
+              ElementsAre(kInfinity, DoubleNear(0.75 + 5.0 / 8, 1e-12), DoubleNear(0.5 + 0.5, 1e-12), kInfinity));
+}
+
 }  // namespace
 }  // namespace cadre::tune

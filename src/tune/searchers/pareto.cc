@@ -81,10 +81,11 @@ std::vector<double> crowding_distances(const std::vector<Losses>& points) {
     const auto is_finite = [&](std::size_t i) { return std::isfinite(loss(i)); };
     const auto first = std::ranges::find_if(order, is_finite);
     const auto last = std::find_if(order.rbegin(), order.rend(), is_finite);
-    const double range = first == order.end() ? 0 : loss(*last) - loss(*first);
+    const auto half_distance = [&](std::size_t from, std::size_t to) { return loss(to) / 2 - loss(from) / 2; };
+    const double range = first == order.end() ? 0 : half_distance(*first, *last);  // halves do not overflow
     for (std::size_t i = 1; i + 1 < order.size(); ++i) {
       if (loss(order[i + 1]) == loss(order[i - 1])) continue;
-      distances[order[i]] += (loss(order[i + 1]) - loss(order[i - 1])) / (range > 0 ? range : 1);
+      distances[order[i]] += half_distance(order[i - 1], order[i + 1]) / (range > 0 ? range : 1);
     }
     distances[order.front()] = std::numeric_limits<double>::infinity();
     distances[order.back()] = std::numeric_limits<double>::infinity();
