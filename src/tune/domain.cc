@@ -188,7 +188,7 @@ struct AtQuantile {
     return d.q > 0 ? multiple(nearest(value / d.q), d.q) : value;
   }
   SpaceEntry operator()(const RandInt& d) const {
-    if (d.q == 0) return d.lower + index_at(quantile, static_cast<double>(d.upper) - static_cast<double>(d.lower));
+    if (d.q == 0) return d.lower + index_at(quantile, static_cast<double>(d.upper - d.lower));
     const Multiples steps = multiples_of(d);
     return (static_cast<std::int64_t>(steps.first) + index_at(quantile, steps.count())) * d.q;
   }
@@ -206,8 +206,16 @@ struct AtQuantile {
   }
 };
 
+// Returns how many integers of the domain are below one of its values; exact also where a double is not.
+double integers_below(const RandInt& domain, const Value& value) {
+  const double below = value.is_integer() ? static_cast<double>(value.get<std::int64_t>() - domain.lower)
+                                          : value.get<double>() - static_cast<double>(domain.lower);
+  return std::clamp(below, 0.0, static_cast<double>(domain.upper - domain.lower - 1));
+}
+
 struct QuantilesOf {
-  double value;
+  const Value& given;
+  double value = given.get<double>();
 
   using Cell = Parameter::Cell;
 
@@ -229,7 +237,7 @@ struct QuantilesOf {
             normal_probability(((step + 0.5) * d.q - d.mean) / d.sd)};
   }
   Cell operator()(const RandInt& d) const {
-    if (d.q == 0) return one_of(static_cast<double>(d.lower), static_cast<double>(d.upper) - 1, value);
+    if (d.q == 0) return one_of(0, static_cast<double>(d.upper - d.lower - 1), integers_below(d, given));
     const Multiples steps = multiples_of(d);
     return one_of(steps.first, steps.last, nearest(value / static_cast<double>(d.q)));
   }
@@ -475,7 +483,9 @@ SpaceEntry sample(const Domain& domain, base::RandomStream& random) { return std
 
 SpaceEntry at_quantile(const Domain& domain, double quantile) { return std::visit(AtQuantile{quantile}, domain); }
 
-Parameter::Cell quantiles_of(const Domain& domain, double value) { return std::visit(QuantilesOf{value}, domain); }
+Parameter::Cell quantiles_of(const Domain& domain, const Value& value) {
+  return std::visit(QuantilesOf{value}, domain);
+}
 
 std::int64_t count_values(const Domain& domain) {
   return std::visit(Overload{[](const Normal&) { return std::int64_t{0}; },

@@ -19,7 +19,7 @@ SpaceEntry sample(const Domain& domain, base::RandomStream& random);
 SpaceEntry at_quantile(const Domain& domain, double quantile);
 // Return the quantiles from which on, and up to which, at_quantile() gives a value: equal for one of a continuum. The
 // value must be in the domain; of a Choice or an Ordinal, it is the index of an option.
-Parameter::Cell quantiles_of(const Domain& domain, double value);
+Parameter::Cell quantiles_of(const Domain& domain, const Value& value);
 // Returns the number of values of a discrete domain; 0: it is a continuum, or has no bounds.
 std::int64_t count_values(const Domain& domain);
 

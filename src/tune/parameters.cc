@@ -158,12 +158,10 @@ void Parameters::Node::add_values(const std::vector<Parameter>& parameters, cons
 
 bool Parameters::Node::locate_number(const Value& value, const Parameter& own, Point& point) const {
   if (!contains(SpaceEntry(own.domain), value)) return false;
-  double number = 0;
+  Value number = value;
   if (const auto* ordinal = std::get_if<Ordinal>(&own.domain)) {
     const auto is_it = [&](const Value& option) { return contains(SpaceEntry(option), value); };
     number = static_cast<double>(std::ranges::find_if(ordinal->options, is_it) - ordinal->options.begin());
-  } else {
-    number = value.get<double>();
   }
   point[parameter] = quantiles_of(own.domain, number).middle();
   return true;
@@ -214,7 +212,7 @@ Parameter::Cell Parameter::cell(double coordinate) const {
   if (!is_discrete()) return {coordinate, coordinate};
   if (std::holds_alternative<Choice>(domain) || std::holds_alternative<Ordinal>(domain))
     return quantiles_of(domain, std::floor(coordinate * static_cast<double>(num_values)));
-  return quantiles_of(domain, std::get<Value>(at_quantile(domain, coordinate).data()).get<double>());
+  return quantiles_of(domain, std::get<Value>(at_quantile(domain, coordinate).data()));
 }
 
 // ---- Parameters
