@@ -62,6 +62,16 @@ TEST(Asha, AResultBetweenRungsAndOneWithoutAMetricChangeNothing) {
   EXPECT_THAT(driver.report(1, {{"score", -1}}), IsEmpty());
 }
 
+TEST(Asha, AResultWhoseTimeIsNoFiniteNumberChangesNothing) {
+  Driver driver(asha(2, halving()), 2);
+  driver.report(0, at(4, 1));
+  for (const double time : {kNan, std::numeric_limits<double>::infinity()}) {
+    EXPECT_THAT(driver.report(0, at(time, 1)), IsEmpty());
+    EXPECT_THAT(driver.report(1, at(time, 0)), IsEmpty());
+  }
+  EXPECT_THAT(driver.report(1, at(4, 0)), ElementsAre("stop 1"));
+}
+
 TEST(Asha, ASkippedRungIsNotCounted) {
   Driver driver(asha(3, halving()), 3);
   driver.report(0, at(1, 1));

@@ -70,6 +70,7 @@ TEST(Bohb, AResultCountsOnceAtTheLargestBudgetThatItHasReached) {
   options.min_observations = 2;
   Told told(options);
   (*told).on_result(told.add(0.1), at(0.5, 1));
+  (*told).on_result(0, at(std::numeric_limits<double>::quiet_NaN(), 1));
   EXPECT_EQ(to_json((*told).save()), "[[], [], []]");
   (*told).on_result(0, at(2, 3));
   (*told).on_result(0, at(2.5, 4));

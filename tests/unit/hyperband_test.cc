@@ -43,6 +43,13 @@ TEST(HyperBand, ABracketWaitsForAllItsTrialsAndTheBestHalfContinue) {
   EXPECT_EQ(driver.experiment().scheduler_state(), "HyperBand: 3 stopped early");
 }
 
+TEST(HyperBand, AResultWhoseTimeIsNoFiniteNumberChangesNothing) {
+  Driver driver(hyperband(4), 4);
+  for (const double time : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
+    EXPECT_THAT(driver.report(0, at(time, 0.1)), IsEmpty());
+  EXPECT_THAT(driver.report(0, at(1, 0.1)), ElementsAre("pause 0"));
+}
+
 TEST(HyperBand, ATrialThatWaitsLeavesItsPlaceToTheNextOfTheBracket) {
   Driver driver(hyperband(4), 1);
   EXPECT_THAT(driver.report(0, at(1, 0.1)), ElementsAre("pause 0", "launch 1"));

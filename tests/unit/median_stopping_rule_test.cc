@@ -77,6 +77,15 @@ TEST(MedianStoppingRule, AnAverageThatIsNotFiniteDoesNotCount) {
   EXPECT_THAT(driver.report(2, at(2, 0)), IsEmpty());
 }
 
+TEST(MedianStoppingRule, AResultWhoseTimeIsNoFiniteNumberChangesNothing) {
+  Driver driver(median(3), 3);
+  driver.report(0, at(2, 1));
+  driver.report(1, at(2, 1));
+  for (const double time : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
+    EXPECT_THAT(driver.report(2, at(time, 0)), IsEmpty());
+  EXPECT_THAT(driver.report(2, at(2, 0)), ElementsAre("stop 2"));
+}
+
 TEST(MedianStoppingRule, WithTooFewToCompareATrialMakesRoomForOthers) {
   MedianStoppingRule scheduler = with_two();
   scheduler.min_time_slice = 2;

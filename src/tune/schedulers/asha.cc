@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "cadre/stored.h"
 #include "cadre/tune/tuner.h"
+#include "control/objective.h"
 #include "tune/schedulers/running_percentile.h"
 
 namespace cadre::tune {
@@ -182,7 +183,7 @@ std::optional<std::size_t> AshaScheduler::reached(const Member& member, double t
 }
 
 Decision AshaScheduler::on_result(const TrialView& trial, const Metrics& result, const Population& population) {
-  const std::optional<double> time = result.number(settings_.time_attr);
+  const std::optional<double> time = control::finite_number(result, settings_.time_attr);
   const std::optional<double> metric = result.number(settings_.metric.name);
   if (!time || !metric) return {};
   if (*time >= settings_.max_t && settings_.stop_last_trials) return {.kind = Decision::Kind::finish};

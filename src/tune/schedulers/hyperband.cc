@@ -13,6 +13,7 @@
 
 #include "cadre/stored.h"
 #include "cadre/tune/tuner.h"
+#include "control/objective.h"
 
 namespace cadre::tune {
 namespace {
@@ -112,7 +113,7 @@ void HyperBand::on_trial_add(const TrialView& trial) {
 // ---- Decisions
 
 Decision HyperBand::on_result(const TrialView& trial, const Metrics& result, const Population& population) {
-  const std::optional<double> time = result.number(settings_.time_attr);
+  const std::optional<double> time = control::finite_number(result, settings_.time_attr);
   const std::optional<double> metric = result.number(settings_.metric.name);
   Bracket& bracket = bracket_of(trial.index());
   if (!time || !metric || *time < milestone(bracket)) return {};

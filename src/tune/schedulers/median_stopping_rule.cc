@@ -10,6 +10,7 @@
 
 #include "cadre/stored.h"
 #include "cadre/tune/tuner.h"
+#include "control/objective.h"
 
 namespace cadre::tune {
 namespace {
@@ -58,7 +59,7 @@ void MedianScheduler::on_trial_add(const TrialView& trial) {
 }
 
 Decision MedianScheduler::on_result(const TrialView& trial, const Metrics& result, const Population& population) {
-  const std::optional<double> time = result.number(settings_.time_attr);
+  const std::optional<double> time = control::finite_number(result, settings_.time_attr);
   const std::optional<double> metric = result.number(settings_.metric.name);
   Member& member = state_.members.at(trial.index());
   if (!time || !metric || member.is_spared) return {};

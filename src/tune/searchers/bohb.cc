@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "cadre/stored.h"
 #include "cadre/tune/tuner.h"
+#include "control/objective.h"
 #include "tune/searchers/density_ratio.h"
 
 namespace cadre::tune {
@@ -70,7 +71,7 @@ class BohbSearcher final : public Searcher {
 };
 
 void BohbSearcher::on_result(TrialIndex trial, const Metrics& result) {
-  const std::optional<double> time = result.number(options_.time_attr);
+  const std::optional<double> time = control::finite_number(result, options_.time_attr);
   const std::optional<double> value = result.number(metric_.name);
   if (!time || !value || *time < budgets_.front() || !points_.contains(trial)) return;
   const auto beyond = std::ranges::upper_bound(budgets_, *time) - budgets_.begin();
