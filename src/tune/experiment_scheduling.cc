@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "cadre/error.h"
 #include "tune/experiment.h"
 #include "tune/options/check_search_space.h"
 #include "tune/result_keys.h"
@@ -235,6 +236,11 @@ bool Experiment::accept(TrialIndex trial, const std::optional<Config>& suggestio
   if (searcher_.is_finished()) return false;
   if (searcher_.has_none() && live_.empty())
     throw std::logic_error(fmt::format("the searcher {} waits for the end of a trial, and there is none", name));
+  if (searcher_.has_none() && state_.workers == 0 && scheduler_->needs_whole_population())
+    throw InvalidArgument(
+        fmt::format("the searcher {} waits for the end of a trial, and under the scheduler {} none begins before all "
+                    "{} are made: use TuneConfig::max_concurrent_trials to limit trials that run",
+                    name, options_.tune_config.scheduler.name(), variants_.size()));
   if (!suggestion) return false;
   if (options_.tune_config.searcher.held().traits().any_values) return true;
   Faults faults;

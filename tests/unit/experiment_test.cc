@@ -8,8 +8,10 @@
 #include <stdexcept>
 
 #include "cadre/error.h"
+#include "cadre/tune/searchers.h"
 #include "control/event_rows.h"
 #include "support/experiment_driver.h"
+#include "support/message_of.h"
 
 namespace cadre::tune {
 
@@ -49,6 +51,7 @@ using ::testing::Not;
 
 using test_support::Driver;
 using test_support::kClean;
+using test_support::message_of;
 
 TunerOptions fifo(std::int64_t trials) { return {.param_space = {}, .tune_config = {.num_samples = trials}}; }
 
@@ -634,6 +637,16 @@ TEST(Experiment, WhoRanWhenItWasInterruptedGoesOnFirst) {
     driver.feed(WorkerEnded{1, 1, kClean});
     EXPECT_THAT(driver.feed(ControllerStarted{{.cpus = 1}}), ElementsAre("launch 1")) << reports;
   }
+}
+
+TEST(Experiment, APopulationThatASearcherNeverCompletesIsAnError) {
+  TunerOptions options = pbt(3);
+  options.tune_config.searcher = ConcurrencyLimiter{.searcher = RandomSearch{}, .max_concurrent = 2};
+  EXPECT_THAT(message_of<InvalidArgument>([&] { Driver(options, 2); }),
+              HasSubstr("the searcher ConcurrencyLimiter waits for the end of a trial, and under the scheduler "
+                        "PopulationBasedTraining none begins before all 3 are made"));
+  options.tune_config.searcher = ConcurrencyLimiter{.searcher = RandomSearch{}, .max_concurrent = 3};
+  EXPECT_THAT(Driver(options, 2).decided, ElementsAre("launch 0", "launch 1"));
 }
 
 TEST(Experiment, WhoFailsWhileItIsInterruptedIsSetAside) {
