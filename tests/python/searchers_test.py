@@ -55,6 +55,31 @@ def test_a_searcher_suggests_and_hears_of_results(fit):
     assert results.get_best_result().config["x"] == 4
 
 
+def test_searchers_and_schedulers_get_nested_metrics_by_their_paths(fit):
+    class Reads(Searcher):
+        def suggest(self, trial_id):
+            return {"x": 1}
+
+        def on_trial_result(self, trial_id, result):
+            heard.append(result["eval/loss"])
+
+        def on_trial_complete(self, trial_id, result=None, error=False):
+            heard.append(result["eval/loss"])
+
+    class Decides(FIFOScheduler):
+        def on_trial_result(self, tune_controller, trial, result):
+            heard.append(result["eval/loss"])
+            return TrialScheduler.CONTINUE
+
+        def on_trial_complete(self, tune_controller, trial, result):
+            heard.append((result["eval/loss"], trial.last_result["eval"]["loss"]))
+
+    heard = []
+    searcher, scheduler = Reads("eval/loss", "min"), Decides()
+    results = fit(lambda config: tune.report({"eval": {"loss": 3}}), search_alg=searcher, scheduler=scheduler)
+    assert results.num_errors == 0 and sorted(heard, key=str) == [(3, 3), 3, 3, 3]
+
+
 def test_the_metric_may_be_the_searchers(fit):
     results = fit(parabola, search_alg=Halving(metric="loss", mode="min"), num_samples=3)
     assert results.get_best_result().metrics["loss"] == 1

@@ -1,8 +1,10 @@
-"""Searchers and schedulers written in Python, as the core calls them (cadre/tune/searcher.h, cadre/tune/scheduler.h)."""
+"""Searchers and schedulers written in Python, as the core calls them (cadre/tune/searcher.h, cadre/tune/scheduler.h). They
+get results as Ray gives them: a nested metric has a key such as "eval/accuracy"."""
 
 import threading
 
 from cadre import _functions, _pickle, _values
+from cadre._table import flat
 from cadre.tune._callbacks import TrialState
 from cadre.tune.schedulers.trial_scheduler import TrialScheduler
 
@@ -53,7 +55,7 @@ class ToldSearcher:
 
     def on_result(self, trial, result):
         self._tell()
-        self._searcher.on_trial_result(_trial_id(trial), result)
+        self._searcher.on_trial_result(_trial_id(trial), flat(result))
 
     def on_trial_end(self, trial, has_failed, last_result):
         self._tell_or_wait(self._end, trial, has_failed, last_result)
@@ -87,7 +89,7 @@ class ToldSearcher:
             self._searcher.on_trial_add(_trial_id(trial), _values.decode(config))
 
     def _end(self, trial, has_failed, last_result):
-        self._searcher.on_trial_complete(_trial_id(trial), result=last_result or None, error=has_failed)
+        self._searcher.on_trial_complete(_trial_id(trial), result=flat(last_result) or None, error=has_failed)
 
 
 class ToldScheduler:
@@ -104,7 +106,7 @@ class ToldScheduler:
 
     def on_result(self, view, state, result):
         controller, trial = self._call(view, state)
-        decision = self._scheduler.on_trial_result(controller, trial, result)
+        decision = self._scheduler.on_trial_result(controller, trial, flat(result))
         if decision not in _KINDS:
             raise ValueError(f"{type(self._scheduler).__name__}.on_trial_result() returned {decision!r}, which is not CONTINUE, "
                              "PAUSE or STOP")
@@ -119,7 +121,7 @@ class ToldScheduler:
         elif waited:
             self._scheduler.on_trial_remove(controller, trial)
         else:
-            self._scheduler.on_trial_complete(controller, trial, trial.last_result)
+            self._scheduler.on_trial_complete(controller, trial, flat(trial.last_result))
         return {"kind": "go_on", "stopped": controller.stopped}
 
     def choose(self, view, candidates):

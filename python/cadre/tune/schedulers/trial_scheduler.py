@@ -37,11 +37,12 @@ class TrialScheduler:
         """Called for a new trial. Default: does nothing."""
 
     def on_trial_result(self, tune_controller, trial, result):
-        """Returns CONTINUE, PAUSE or STOP. trial.last_result is the result before this one."""
+        """Returns CONTINUE, PAUSE or STOP. In `result` a nested metric has a key such as "eval/accuracy". trial.last_result
+        is the result before this one, with nested dictionaries."""
         raise NotImplementedError
 
     def on_trial_complete(self, tune_controller, trial, result):
-        """Called when a trial has ended, with its last result. Default: does nothing."""
+        """Called when a trial has ended, with its last result, as above. Default: does nothing."""
 
     def on_trial_error(self, tune_controller, trial):
         """Called when a trial has failed for good. Default: does nothing."""

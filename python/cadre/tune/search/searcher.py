@@ -46,10 +46,10 @@ class Searcher:
         raise NotImplementedError
 
     def on_trial_result(self, trial_id, result):
-        """Called for each result. Default: does nothing."""
+        """Called for each result, in which a nested metric has a key such as "eval/accuracy". Default: does nothing."""
 
     def on_trial_complete(self, trial_id, result=None, error=False):
-        """Called when a trial has ended, with its last result; None: it has none. Default: does nothing."""
+        """Called when a trial has ended, with its last result, as above; None: it has none. Default: does nothing."""
 
     def on_trial_add(self, trial_id, config):
         """Called for a trial that this object has not suggested, because the experiment was interrupted since then and
