@@ -411,6 +411,40 @@ def test_optuna_takes_a_function_as_its_space_and_points_to_evaluate(fit):
     assert searcher.study.best_value == results.get_best_result().metrics["loss"]
 
 
+def test_optuna_learns_from_a_nested_metric_that_is_not_in_each_result(fit):
+    from cadre.tune.search.optuna import OptunaSearch
+
+    def train(config):
+        tune.report({"eval": {"loss": None}})
+        tune.report({"eval": {"loss": config["x"]}})
+
+    searcher = OptunaSearch(seed=1)
+    results = fit(train, param_space={"x": tune.uniform(0, 1)}, search_alg=searcher, metric="eval/loss", mode="min",
+                  num_samples=3, max_concurrent_trials=1)
+    assert results.num_errors == 0
+    assert searcher.study.best_value == min(result.config["x"] for result in results)
+    assert [trial.intermediate_values for trial in searcher.study.trials] == [{2: one.config["x"]} for one in results]
+
+
+def test_a_failed_trial_of_optuna_runs_again(fit, tmp_path):
+    from cadre.tune.search.optuna import OptunaSearch
+
+    def train(config):
+        tune.report({"loss": config["x"]})
+        if not pathlib.Path(config["may_go_on"]).exists():
+            raise RuntimeError("not yet")
+        tune.report({"loss": config["x"]})
+
+    may_go_on = tmp_path / "may_go_on"
+    first = fit(train, param_space={"x": tune.uniform(0, 1), "may_go_on": str(may_go_on)}, metric="loss", mode="min",
+                search_alg=OptunaSearch(seed=1), num_samples=2, max_concurrent_trials=1)
+    assert first.num_errors == 2
+    may_go_on.touch()
+    again = tune.Tuner.restore(first.experiment_path, resume_errored=True).fit()
+    assert again.num_errors == 0 and [result.metrics["training_iteration"] for result in again] == [2, 2]
+    assert [result.config for result in again] == [result.config for result in first]
+
+
 def test_what_optuna_cannot_search_is_named(fit):
     from cadre.tune.search.optuna import OptunaSearch
 

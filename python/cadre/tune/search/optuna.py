@@ -43,7 +43,7 @@ class OptunaSearch(Searcher):
         self._study_name = study_name
         self._storage = storage
         self._constants = {}
-        self._trials = {}  # of the study, by the id of a trial
+        self._trials = {}  # of the study, by the id of a trial whose end the study has not been told
         self._study = None
 
     def set_search_properties(self, metric, mode, config, **spec):
@@ -68,14 +68,15 @@ class OptunaSearch(Searcher):
         self._ask(trial_id)
 
     def on_trial_result(self, trial_id, result):
-        if isinstance(self._metric, str) and self._metric in result:
-            self._trials[trial_id].report(result[self._metric], step=result["training_iteration"])
+        value = result.get(self._metric) if isinstance(self._metric, str) else None
+        if isinstance(value, (int, float)) and trial_id in self._trials:  # unless it had failed, and runs again
+            self._trials[trial_id].report(value, step=result["training_iteration"])
 
     def on_trial_complete(self, trial_id, result=None, error=False):
         import optuna
 
-        trial = self._trials[trial_id]
-        if self._study.trials[trial.number].state.is_finished():
+        trial = self._trials.pop(trial_id, None)
+        if trial is None:
             return  # it had failed, and has run again
         values = [(result or {}).get(metric) for metric in self._metrics]
         if error or any(value is None for value in values):
