@@ -541,6 +541,17 @@ def test_ranks_of_a_run_divide_a_dataset(fit, rows):
     assert result.return_value["valid"] == [[0, 1, 2]] * 2
 
 
+def test_conditions_of_a_run_may_have_many_parts(fit):
+    def trains():
+        return {name: len(list(train.get_dataset_shard(name).iter_rows())) for name in ("listed", "named", "either")}
+
+    numbers = data.range(1000)
+    result = fit(trains, {"listed": numbers.filter(expr=col("id").is_in(range(0, 1000, 2))),
+                          "named": numbers.filter(expr=f"id in {list(range(300))}"),
+                          "either": numbers.filter(expr=" or ".join(f"id == {row}" for row in range(200)))}, num_workers=1)
+    assert result.return_value == {"listed": 500, "named": 300, "either": 200}
+
+
 def test_a_run_has_datasets_in_memory_with_functions_and_in_random_order(fit):
     def trains():
         seen = [batch["id"].tolist() for batch in train.get_dataset_shard("train").iter_batches(batch_size=None)]

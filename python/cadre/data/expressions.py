@@ -57,10 +57,7 @@ class Expr:
 
     def is_in(self, values: Iterable[Any]) -> Expr:
         """Holds if the value is one of these."""
-        any_of = lit(False)
-        for value in values:
-            any_of = any_of | (self == value)
-        return any_of
+        return _any_of([self == value for value in values])
 
     def __bool__(self):
         raise TypeError("a condition on columns is true or false for each row: combine conditions with &, | and ~, not "
@@ -98,6 +95,19 @@ def _operand(value):
     return value if isinstance(value, Expr) else lit(value)
 
 
+def _any_of(conditions):
+    return _combined(conditions, Expr.__or__) if conditions else lit(False)
+
+
+def _combined(conditions, combine):
+    """Returns conditions combined by Expr.__and__ or Expr.__or__. In pairs, and pairs of these: a plan that is stored has 64
+    levels at most, of which a chain needs two for each condition."""
+    while len(conditions) > 1:
+        pairs = [conditions[at:at + 2] for at in range(0, len(conditions), 2)]
+        conditions = [combine(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return conditions[0]
+
+
 def _parsed(node):
     if isinstance(node, ast.Name):
         return col(node.id)
@@ -109,11 +119,8 @@ def _parsed(node):
         return ~_parsed(node.operand)
     if isinstance(node, (ast.BoolOp, ast.BinOp)) and isinstance(node.op, (ast.And, ast.Or, ast.BitAnd, ast.BitOr)):
         operands = node.values if isinstance(node, ast.BoolOp) else [node.left, node.right]
-        whole = _parsed(operands[0])
-        for operand in operands[1:]:
-            is_and = isinstance(node.op, (ast.And, ast.BitAnd))
-            whole = whole & _parsed(operand) if is_and else whole | _parsed(operand)
-        return whole
+        is_and = isinstance(node.op, (ast.And, ast.BitAnd))
+        return _combined([_parsed(operand) for operand in operands], Expr.__and__ if is_and else Expr.__or__)
     if isinstance(node, ast.Compare):
         return _comparison(node)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
@@ -129,9 +136,7 @@ def _comparison(node):
     whole, left = None, node.left
     for operator, right in zip(node.ops, node.comparators):
         if isinstance(operator, (ast.In, ast.NotIn)) and isinstance(right, (ast.List, ast.Tuple, ast.Set)):
-            one = lit(False)
-            for value in right.elts:
-                one = one | (_parsed(left) == _parsed(value))
+            one = _any_of([_parsed(left) == _parsed(value) for value in right.elts])
             one = ~one if isinstance(operator, ast.NotIn) else one
         elif type(operator) in _COMPARISONS:
             one = Expr({_COMPARISONS[type(operator)]: [_parsed(left)._stored, _parsed(right)._stored]})
