@@ -335,6 +335,22 @@ def test_trials_are_runs_of_mlflow(fit, tmp_path):
     assert len(results) == 3
 
 
+def test_a_trial_that_fails_before_it_starts_has_no_run_and_disturbs_no_other(fit, tmp_path, capfd):
+    def resources(config):
+        if config["lr"] == 1:
+            raise RuntimeError("not for this one")
+        return {"cpu": 1}
+
+    uri = f"file://{tmp_path}/mlruns"
+    results = fit(tune.with_resources(lambda config: tune.report({"loss": config["lr"]}), resources),
+                  param_space={"lr": tune.grid_search([1, 2, 4])}, max_concurrent_trials=1,
+                  callbacks=[MLflowLoggerCallback(uri, experiment_name="some")])
+    assert [result.status for result in results] == ["ERROR", "TERMINATED", "TERMINATED"]
+    assert "switched off" not in capfd.readouterr().err
+    _, runs = mlflow_runs(uri, "some")
+    assert [(one.data.params["lr"], one.info.status) for one in runs] == [("2", "FINISHED"), ("4", "FINISHED")]
+
+
 def test_a_training_function_logs_to_mlflow(fit, tmp_path):
     uri = f"file://{tmp_path}/mlruns"
 

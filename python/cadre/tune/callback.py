@@ -35,7 +35,7 @@ class Callback:
         """Called when the trial has failed and will be tried again."""
 
     def on_trial_error(self, iteration, trials, trial, **info):
-        """Called when the trial has failed for good."""
+        """Called when the trial has failed for good, also if no worker of it has started."""
 
     def on_experiment_end(self, trials, **info):
         """Called last."""
@@ -64,7 +64,7 @@ class LoggerCallback(Callback):
         """Called for each result."""
 
     def log_trial_end(self, trial, failed=False):
-        """Called when the trial has ended."""
+        """Called when the trial has ended; without log_trial_start() before it if no worker of it has started."""
 
     def on_trial_start(self, iteration, trials, trial, **info):
         self.log_trial_start(trial)

@@ -12,7 +12,8 @@ from cadre.tune.callback import LoggerCallback
 
 class MLflowLoggerCallback(LoggerCallback):
     """Logs each trial as a run of MLflow: config, metrics of each result and, if save_artifact, the files of its
-    directory. A trial that is tried again, or continued by a restore, goes on with its run.
+    directory. A trial that is tried again, or continued by a restore, goes on with its run; one that ends before a worker
+    starts has none.
 
     tracking_uri, registry_uri: of MLflow; default: what MLflow is set up for. experiment_name: made if there is none;
     default: the environment variable MLFLOW_EXPERIMENT_NAME. tags: of each run. tracking_token: for a server.
@@ -49,7 +50,9 @@ class MLflowLoggerCallback(LoggerCallback):
             self._client.log_metric(self._runs[trial.trial_id], name, value, step=step)
 
     def log_trial_end(self, trial, failed=False):
-        run = self._runs[trial.trial_id]
+        run = self._runs.get(trial.trial_id)
+        if run is None:
+            return  # no worker of it has started
         if self.log_params_on_trial_end:
             self._log_parameters(trial)
         if self.should_save_artifact:
