@@ -85,6 +85,25 @@ def test_csv_and_json(tmp_path):
     assert data.read_json(tmp_path / "b.json").take_all() == [{"id": 1, "deep": {"a": [1, 2]}}, {"id": 2, "deep": None}]
 
 
+def test_options_of_pyarrow_are_used_or_refused(tmp_path):
+    import pyarrow.csv as csv
+
+    (tmp_path / "a.csv").write_text("1;x\n2;\n")
+    read = data.read_csv(tmp_path / "a.csv", parse_options=csv.ParseOptions(delimiter=";"),
+                         read_options=csv.ReadOptions(column_names=["id", "name"], use_threads=False),
+                         convert_options=csv.ConvertOptions(column_types={"id": pa.float64()},
+                                                            strings_can_be_null=True))
+    assert read.take_all() == [{"id": 1.0, "name": "x"}, {"id": 2.0, "name": None}]
+    for argument, options, name in (("parse_options", csv.ParseOptions(quote_char="'"), "quote_char"),
+                                    ("parse_options", csv.ParseOptions(invalid_row_handler=print), "invalid_row_handler"),
+                                    ("read_options", csv.ReadOptions(skip_rows=1), "skip_rows"),
+                                    ("convert_options", csv.ConvertOptions(null_values=["-"]), "null_values")):
+        with pytest.raises(ValueError, match=f"read_csv: {type(options).__name__}.{name} cannot be used here"):
+            data.read_csv(tmp_path / "a.csv", **{argument: options})
+    with pytest.raises(ValueError, match="write_csv: WriteOptions.quoting_style cannot be used here"):
+        read.write_csv(tmp_path / "csv", write_options=csv.WriteOptions(quoting_style="none"))
+
+
 def test_objects_in_memory():
     assert data.range(3).take_all() == [{"id": 0}, {"id": 1}, {"id": 2}]
     assert data.from_items([1, "a"[:0] or 2]).take_all() == [{"item": 1}, {"item": 2}]

@@ -13,7 +13,7 @@ import pyarrow
 
 from cadre import _core, _data, _driver, _functions
 from cadre.data import _batches, _functions as _calls, aggregate as aggregates
-from cadre.data._arguments import no_meaning, refuse
+from cadre.data._arguments import no_meaning, refuse, refuse_options
 from cadre.data.expressions import Expr, parse
 from cadre.data.iterator import DataIterator
 
@@ -435,7 +435,8 @@ class Dataset:
                   max_rows_per_file=None, num_rows_per_file=None, concurrency=None, mode=None, ray_remote_args=None,
                   write_options=None) -> None:
         """Writes CSV files into a folder without any, or below the URI of a storage; see write_parquet. Null is an empty
-        value. write_options: pyarrow.csv.WriteOptions with a delimiter, or without a header."""
+        value. write_options: pyarrow.csv.WriteOptions with a delimiter, or without a header; others are an
+        InvalidArgument."""
         refuse("write_csv", filesystem=filesystem, arrow_open_stream_args=arrow_open_stream_args,
                filename_provider=filename_provider)
         no_meaning("write_csv", min_rows_per_file=min_rows_per_file, concurrency=concurrency, mode=mode,
@@ -445,8 +446,10 @@ class Dataset:
             arguments = dict(arrow_csv_args_fn())
             write_options = arguments.pop("write_options", write_options)
             refuse("write_csv", **arguments)
-        options = {} if write_options is None else {"delimiter": write_options.delimiter,
-                                                    "include_header": write_options.include_header}
+        options = {}
+        if write_options is not None:
+            refuse_options("write_csv", write_options, ("delimiter", "include_header", "batch_size"))
+            options = {"delimiter": write_options.delimiter, "include_header": write_options.include_header}
         self._prepare()
         self._rows.write_csv(os.fspath(path), {**options, **_given(max_rows_per_file=max_rows_per_file
                                                                    or num_rows_per_file)})

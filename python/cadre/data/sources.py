@@ -10,7 +10,7 @@ import pyarrow
 
 from cadre import _core, _data
 from cadre.data import _batches, _functions
-from cadre.data._arguments import no_meaning, refuse
+from cadre.data._arguments import no_meaning, refuse, refuse_options
 from cadre.data.context import DataContext
 from cadre.data.dataset import Dataset
 from cadre.data.datasource import Partitioning, PartitionStyle
@@ -50,16 +50,21 @@ def read_csv(paths: Paths, *, partitioning="hive", delimiter=",", column_names=(
 
     delimiter: one character. column_names: for files without a header. columns: only these. types: by column, as Arrow
     writes them or as pyarrow has them. parse_options, convert_options and read_options of pyarrow.csv, as Ray takes them,
-    may have these, too.
+    may have these, too; others that would change the rows are an InvalidArgument.
     """
     parse, convert, read = (others.pop(name, None) for name in ("parse_options", "convert_options", "read_options"))
     if parse is not None:
+        refuse_options("read_csv", parse, ("delimiter", "newlines_in_values"))
         delimiter = parse.delimiter
     if convert is not None:
+        # A missing text is null here, and "" is a text.
+        refuse_options("read_csv", convert, ("column_types", "include_columns", "check_utf8", "strings_can_be_null",
+                                             "quoted_strings_can_be_null"))
         types = types or dict(convert.column_types)
         columns = columns or list(convert.include_columns)
-    if read is not None and read.column_names:
-        column_names = read.column_names
+    if read is not None:
+        refuse_options("read_csv", read, ("column_names", "use_threads", "block_size"))
+        column_names = read.column_names or column_names
     _check("read_csv", others)
     return _made(_data.read_csv(_paths(paths), delimiter, list(column_names), _names(columns), _types(types),
                                   _is_hive("read_csv", partitioning)))

@@ -12,8 +12,8 @@ from cadre.tune.callback import LoggerCallback
 
 class MLflowLoggerCallback(LoggerCallback):
     """Logs each trial as a run of MLflow: config, metrics of each result and, if save_artifact, the files of its
-    directory. A trial that is tried again, or continued by a restore, goes on with its run; one that ends before a worker
-    starts has none.
+    directory. A trial that is tried again, or continued by a restore, goes on with its run; one that ends before a
+    worker starts has none.
 
     tracking_uri, registry_uri: of MLflow; default: what MLflow is set up for. experiment_name: made if there is none;
     default: the environment variable MLFLOW_EXPERIMENT_NAME. tags: of each run. tracking_token: for a server.
