@@ -459,6 +459,8 @@ def test_what_cannot_be_is_said_clearly(rows, tmp_path):
         data.read_parquet(tmp_path, filesystem=object())
     with pytest.raises(TypeError, match="there is no argument collumns"):
         data.read_parquet(tmp_path, collumns=["a"])
+    with pytest.raises(ValueError, match="from_pandas: two columns of the DataFrame are called a; rename one"):
+        data.from_pandas(pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]))
     with pytest.raises(ValueError, match="no rows"):
         data.from_items([]).take_batch()
     with pytest.raises(TypeError, match="and, or and not"):

@@ -184,8 +184,12 @@ def to_record_batch(batch, where):
 
 
 def from_pandas(frame, where):
-    """Returns a DataFrame as a table, without its index."""
+    """Returns a DataFrame as a table, without its index. Raises ValueError for two columns of one name."""
     frame = frame.reset_index(drop=True)
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ValueError(f"{where}: two columns of the DataFrame are called {', '.join(twice)}; rename one of them")
     columns = {}
     for name in frame.columns:
         values = frame[name]
