@@ -28,29 +28,48 @@ struct PythonRef {
 
 std::string joined(const std::string& path, const std::string& key) { return path.empty() ? key : path + "/" + key; }
 
-Value value_at(nb::handle object, const std::string& path);
+// Returns a text in UTF-8. Raises UnicodeEncodeError for one that cannot be that.
+std::string text_at(nb::handle object) {
+  Py_ssize_t size = 0;
+  const char* const text = PyUnicode_AsUTF8AndSize(object.ptr(), &size);
+  if (text == nullptr) throw nb::python_error();
+  return std::string(text, static_cast<std::size_t>(size));
+}
 
-Value dict_at(nb::handle object, const std::string& path) {
+constexpr int kMostLevels = 1000;  // more than the core keeps; a list that contains itself has no end
+
+// Returns the depth of what is in a list or dictionary. Raises ValueError if that is too deep.
+int depth_within(int depth, const std::string& path) {
+  if (depth == kMostLevels)
+    raise(PyExc_ValueError, path.substr(0, path.find('/')),
+          "more than " + std::to_string(kMostLevels) +
+              " levels of lists and dictionaries cannot be stored; does one contain itself?");
+  return depth + 1;
+}
+
+Value value_at(nb::handle object, const std::string& path, int depth);
+
+Value dict_at(nb::handle object, const std::string& path, int depth) {
   Dict entries;
   entries.reserve(static_cast<std::size_t>(PyDict_Size(object.ptr())));
   PyObject* key = nullptr;
   PyObject* item = nullptr;
   for (Py_ssize_t next = 0; PyDict_Next(object.ptr(), &next, &key, &item) != 0;) {
     const nb::str text{nb::handle(key)};  // str(key), as JSON has it
-    const std::string name = text.c_str();
-    entries.emplace_back(name, value_at(item, joined(path, name)));
+    const std::string name = text_at(text);
+    entries.emplace_back(name, value_at(item, joined(path, name), depth));
   }
   return entries;
 }
 
-Value list_at(nb::handle object, const std::string& path) {
+Value list_at(nb::handle object, const std::string& path, int depth) {
   List items;
   for (const nb::handle item : nb::borrow<nb::object>(object))
-    items.push_back(value_at(item, joined(path, std::to_string(items.size()))));
+    items.push_back(value_at(item, joined(path, std::to_string(items.size())), depth));
   return items;
 }
 
-Value value_at(nb::handle object, const std::string& path) {
+Value value_at(nb::handle object, const std::string& path, int depth) {
   PyObject* const pointer = object.ptr();
   if (pointer == Py_None) return {};
   if (PyBool_Check(pointer)) return pointer == Py_True;
@@ -61,18 +80,13 @@ Value value_at(nb::handle object, const std::string& path) {
     return number;
   }
   if (PyFloat_Check(pointer)) return PyFloat_AsDouble(pointer);
-  if (PyUnicode_Check(pointer)) {
-    Py_ssize_t size = 0;
-    const char* const text = PyUnicode_AsUTF8AndSize(pointer, &size);
-    if (text == nullptr) throw nb::python_error();
-    return std::string(text, static_cast<std::size_t>(size));
-  }
-  if (PyDict_Check(pointer)) return dict_at(object, path);
-  if (PyList_Check(pointer) || PyTuple_Check(pointer)) return list_at(object, path);
+  if (PyUnicode_Check(pointer)) return text_at(object);
+  if (PyDict_Check(pointer)) return dict_at(object, path, depth_within(depth, path));
+  if (PyList_Check(pointer) || PyTuple_Check(pointer)) return list_at(object, path, depth_within(depth, path));
   if (nb::isinstance<PythonRef>(object)) return nb::cast<PythonRef&>(object).reference;
   if (nb::hasattr(object, "item") && nb::hasattr(object, "dtype")) {
     const nb::object number = object.attr("item")();  // raises ValueError for more than one
-    if (!nb::hasattr(number, "dtype")) return value_at(number, path);
+    if (!nb::hasattr(number, "dtype")) return value_at(number, path, depth);
   }
   const nb::str type{nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(pointer)))};
   raise(PyExc_TypeError, path,
@@ -82,7 +96,7 @@ Value value_at(nb::handle object, const std::string& path) {
 
 }  // namespace
 
-Value to_value(nb::handle object) { return value_at(object, ""); }
+Value to_value(nb::handle object) { return value_at(object, "", 0); }
 
 Config to_config(nb::handle object) {
   if (!PyDict_Check(object.ptr())) {

@@ -138,16 +138,20 @@ def test_a_report_of_another_thread_is_refused(fit):
 
 def test_values_that_cannot_be_stored_name_their_key(fit):
     def reports(config):
-        for value in ([1, 2**70], {"deep": object()}, 10**30):
+        itself = [1]
+        itself.append(itself)
+        for value in ([1, 2**70], {"deep": object()}, 10**30, itself, {"\udc80": 1}):
             try:
                 tune.report({"a": {"b": value}})
-            except (TypeError, OverflowError) as error:
+            except (TypeError, ValueError, OverflowError) as error:
                 tune.report({"text": str(error)})
 
     texts = list(fit(reports)[0].metrics_dataframe["text"])
     assert '"a/b/1"' in texts[0] and "64 bits" in texts[0]
     assert '"a/b/deep"' in texts[1] and "object" in texts[1]
     assert '"a/b"' in texts[2]
+    assert '"a": more than 1000 levels' in texts[3] and "contain itself" in texts[3]
+    assert "surrogates not allowed" in texts[4] and len(texts) == 5
 
 
 def test_a_worker_ends_as_an_interpreter_does(fit, tmp_path):
