@@ -321,9 +321,11 @@ def test_objects_of_any_class_are_values_of_configs(fit):
     assert [result.metrics["y"] for result in results] == [22, 33], results.errors
     assert [result.metrics["sampled"] for result in results] == [200, 300]
     assert [repr(result.config["scale"]) for result in results] == ["Scale(2)", "Scale(3)"]
-    assert results[1].config["scale"].load().factor == 3
-    assert pathlib.Path(results[1].path).name == "00001_sampled=Scale_300,scale=Scale_3"
-    assert not hasattr(results[1].config["scale"], "factor"), "results unpickle nothing"
+    best = results[1]
+    del results  # a program may keep one result only
+    assert best.config["scale"].load().factor == 3
+    assert pathlib.Path(best.path).name == "00001_sampled=Scale_300,scale=Scale_3"
+    assert not hasattr(best.config["scale"], "factor"), "results unpickle nothing"
 
 
 def test_searchers_of_cadres_learn(fit):

@@ -35,6 +35,17 @@ def write(directory, text):
     (pathlib.Path(directory) / "state").write_text(str(text))
 
 
+class Scale:
+    def __init__(self, factor):
+        self.factor = factor
+
+
+def test_the_result_of_a_run_has_the_objects_of_its_config(trainer):
+    result = trainer(lambda config: config["scale"].factor, num_workers=1, train_loop_config={"scale": Scale(3)},
+                     kind=train.DataParallelTrainer).fit()
+    assert result.return_value == 3 and result.config["scale"].load().factor == 3
+
+
 def test_data_parallel_training_gives_all_ranks_the_same_model(trainer):
     def trains(config):
         import torch

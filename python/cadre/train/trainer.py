@@ -105,8 +105,9 @@ class Result:
     return_value: Any
     error: TrainingFailedError | None
 
-    def __init__(self, found):
+    def __init__(self, found, objects=None):
         copy = found["copy"]  # held by its checkpoints
+        self._objects = objects  # held, so that PickledObject.load finds them
         self._history = [reported | validated for reported, validated in found["history"]]
         self.metrics = self._history[-1] or None if self._history else None  # with the metrics of its validation
         self.checkpoint = Checkpoint._read_from(found["checkpoint"], copy)
@@ -197,7 +198,8 @@ class DataParallelTrainer:
         trainer = self._continued() or self._trainer
         try:
             with _notebook.shown(self._live):
-                return Result(trainer.fit(takes_signals=_runs.prepare_for_fit()))
+                return Result(trainer.fit(takes_signals=_runs.prepare_for_fit()),
+                              self._description["train_loop_config"])
         except TrainingFailedError as error:
             if self._callbacks.failures:
                 errors = {rank: _core.CadreError(text) for rank, text in self._callbacks.failures.items()}

@@ -33,9 +33,10 @@ class Result:
     path: str
     error: TrialError | None
 
-    def __init__(self, results, index):
+    def __init__(self, results, index, objects=None):
         found = results.trial(index)
         self._results = results
+        self._objects = objects  # held, so that PickledObject.load finds them
         self._index = index
         self.trial_id = found["trial_id"]
         self.status = found["status"]
@@ -114,8 +115,7 @@ class ResultGrid:
 
     def __init__(self, results, objects=None):
         self._results = results
-        self._objects = objects  # held, so that PickledObject.load finds them
-        self._trials = [Result(results, index) for index in range(len(results))]
+        self._trials = [Result(results, index, objects) for index in range(len(results))]
 
     def __len__(self) -> int:
         return len(self._trials)
