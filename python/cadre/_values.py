@@ -46,7 +46,10 @@ def encode(value, put=_core.put_bytes):
     if isinstance(value, PickledObject):
         return {_KEY: value._reference, "repr": value.repr}
     if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a number of numpy or torch
-        return value.item()
+        plain = value.item()
+        is_time = getattr(getattr(value, "dtype", None), "kind", None) in ("m", "M")  # in nanoseconds an int
+        if isinstance(plain, _PLAIN) and not is_time:
+            return plain
     try:
         reference = put(_pickle.dumps(value))
     except Exception as error:

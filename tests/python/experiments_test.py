@@ -328,6 +328,19 @@ def test_objects_of_any_class_are_values_of_configs(fit):
     assert not hasattr(best.config["scale"], "factor"), "results unpickle nothing"
 
 
+def test_scalars_of_numpy_are_values_of_configs(fit):
+    numpy = pytest.importorskip("numpy")
+
+    def trains(config):
+        tune.report({"texts": [repr(config[name]) for name in ("number", "day", "moment")]})
+
+    values = {"number": numpy.float32(2), "day": numpy.datetime64("2026-02-01"),
+              "moment": numpy.datetime64("2026-02-01T12:00", "ns")}
+    result = fit(trains, param_space=values)[0]
+    assert result.metrics["texts"] == ["2.0", repr(values["day"]), repr(values["moment"])]
+    assert result.config["number"] == 2 and result.config["day"].load() == values["day"]
+
+
 def test_searchers_of_cadres_learn(fit):
     def trains(config):
         tune.report({"loss": (config["x"] - 0.3) ** 2})
