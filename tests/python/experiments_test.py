@@ -10,7 +10,7 @@ import threading
 import pytest
 
 import cadre
-from cadre import tune
+from cadre import train, tune
 from cadre.tune.schedulers import ASHAScheduler, PopulationBasedTraining
 from cadre.tune.stopper import CombinedStopper, FunctionStopper, MaximumIterationStopper
 
@@ -270,6 +270,12 @@ def test_an_experiment_goes_on_with_other_options(fit, tmp_path):
     assert again[3].metrics["total"] >= 9
     with pytest.raises(ValueError, match="num_samples is 2, and the experiment has 4 samples already"):
         tune.Tuner.restore(str(tmp_path / "experiment"), extend=tune.Extension(num_samples=2)).fit()
+
+
+def test_the_default_of_verbose_is_rays_none_too(fit, capfd):
+    assert tune.RunConfig(verbose=None) == tune.RunConfig() and train.RunConfig(verbose=None) == train.RunConfig()
+    assert len(fit(reports_its_config, verbose=None)) == 1
+    assert "1 TERMINATED" in capfd.readouterr().out
 
 
 def test_bad_options_are_named_before_anything_runs(fit, tmp_path):

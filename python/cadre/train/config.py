@@ -112,6 +112,7 @@ class RunConfig:
         self.checkpoint_config = self.checkpoint_config or CheckpointConfig()
         self.logging_config = self.logging_config or LoggingConfig()
         self.publish_config = self.publish_config or PublishConfig()
+        self.verbose = 1 if self.verbose is None else self.verbose  # None is Ray's default
 
     def _stored(self):
         return {"failure_config": self.failure_config._stored(), "checkpoint_config": self.checkpoint_config._stored(),

@@ -162,6 +162,7 @@ class RunConfig:
         self.failure_config = self.failure_config or FailureConfig()
         self.checkpoint_config = self.checkpoint_config or CheckpointConfig()
         self.publish_config = self.publish_config or PublishConfig()
+        self.verbose = 1 if self.verbose is None else self.verbose  # None is Ray's default
 
 
 @dataclass
