@@ -11,7 +11,7 @@ import pytest
 
 import cadre
 from cadre import train, tune
-from cadre.tune.schedulers import ASHAScheduler, PopulationBasedTraining
+from cadre.tune.schedulers import PB2, ASHAScheduler, PopulationBasedTraining
 from cadre.tune.stopper import CombinedStopper, FunctionStopper, MaximumIterationStopper
 
 
@@ -82,6 +82,23 @@ def test_mutations_may_be_lists_functions_and_nested(fit):
     assert results.num_errors == 0
     explored = [result.config for result in results if result.config.get("explored")]
     assert explored and all(config["rate"] == 0.5 for config in explored)
+
+
+def test_bounds_of_pb2_are_pairs_and_may_be_nested(fit):
+    def trains(config):
+        for _ in range(6):
+            tune.report({"score": config["net"]["lr"]}, checkpoint=lambda folder: pathlib.Path(folder, "state").touch())
+
+    scheduler = PB2(time_attr="training_iteration", perturbation_interval=2, synch=True,
+                    hyperparam_bounds={"net": {"lr": [0.1, 0.9]}})
+    results = fit(trains, param_space={"net": {"lr": tune.uniform(0.1, 0.9)}}, num_samples=4, scheduler=scheduler,
+                  metric="score", mode="max")
+    assert results.num_errors == 0
+    values = {value for result in results for value in result.column("score")}
+    assert len(values) > 4 and all(0.1 <= value <= 0.9 for value in values)
+    for bounds in ([0.1], [0.1, 0.5, 0.9]):
+        with pytest.raises(ValueError, match="PB2: hyperparam_bounds of 'net/lr' are .*the least and the greatest"):
+            PB2(hyperparam_bounds={"net": {"lr": bounds}})
 
 
 def test_a_nested_mutation_may_be_of_a_parameter_called_type(fit):

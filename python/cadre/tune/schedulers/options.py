@@ -116,12 +116,10 @@ class PB2(_SchedulerOfCadre):
                  quantile_fraction: float = 0.25, log_config: bool = True, require_attrs: bool = True,
                  synch: bool = False,
                  custom_explore_fn: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> None:
-        bounds = {key: uniform(value[0], value[1]) if isinstance(value, (list, tuple)) else value
-                  for key, value in (hyperparam_bounds or {}).items()}
         super().__init__(time_attr=time_attr, metric=metric, mode=mode, perturbation_interval=perturbation_interval,
-                         hyperparam_bounds=_mutations(bounds), quantile_fraction=quantile_fraction,
-                         log_config=log_config, require_attrs=require_attrs, synch=synch,
-                         custom_explore_fn=_explore(custom_explore_fn))
+                         hyperparam_bounds=_mutations(_domains(hyperparam_bounds or {}, "")),
+                         quantile_fraction=quantile_fraction, log_config=log_config, require_attrs=require_attrs,
+                         synch=synch, custom_explore_fn=_explore(custom_explore_fn))
 
 
 def create_scheduler(scheduler: str, **kwargs) -> TrialScheduler:
@@ -136,6 +134,19 @@ def create_scheduler(scheduler: str, **kwargs) -> TrialScheduler:
     kind = kinds[scheduler.lower()]
     known = inspect.signature(kind).parameters
     return kind(**{name: value for name, value in kwargs.items() if name in known})
+
+
+def _domains(bounds, prefix):
+    """Returns bounds with a domain in the place of each pair, also in nested dictionaries. Raises ValueError for a list
+    of another length."""
+    domains = {}
+    for key, value in bounds.items():
+        if isinstance(value, (list, tuple)) and len(value) != 2:
+            raise ValueError(f"PB2: hyperparam_bounds of {prefix + key!r} are {value!r}; they must be the least and "
+                             "the greatest value")
+        domains[key] = (uniform(*value) if isinstance(value, (list, tuple)) else
+                        _domains(value, f"{prefix}{key}/") if isinstance(value, dict) else value)
+    return domains
 
 
 def _mutations(mutations):
