@@ -241,6 +241,14 @@ def test_a_run_of_the_older_form_keeps_the_lowest_scores(tmp_path):
     assert {1, 2} <= kept and 3 not in kept
 
 
+def test_a_run_of_the_older_form_finds_its_scheduler_by_its_name(tmp_path):
+    analysis = tune.run(reports_its_config, name="run", metric="value/x", mode="min", storage_path=str(tmp_path),
+                        config={"x": 1}, verbose=0, scheduler="async_hyperband")
+    assert analysis._grid._results.options["tune_config"]["scheduler"]["type"] == "ASHAScheduler"
+    with pytest.raises(ValueError, match="there is no scheduler 'fastest'"):
+        tune.run(reports_its_config, scheduler="fastest")
+
+
 def test_a_column_has_the_values_of_a_metric_or_a_parameter_over_the_results(fit):
     def trains(config):
         for step in range(3):
@@ -302,6 +310,10 @@ def test_bad_options_are_named_before_anything_runs(fit, tmp_path):
         fit(reports_its_config, metric="x", mode="min", scheduler=ASHAScheduler(max_t=3, grace_period=5))
     with pytest.raises(ValueError, match="mode"):
         fit(reports_its_config, metric="x", mode="best")
+    with pytest.raises(TypeError, match="scheduler is 'pbt'; it must be a scheduler"):
+        fit(reports_its_config, scheduler="pbt")
+    with pytest.raises(TypeError, match="search_alg is 'random'; it must be a searcher"):
+        fit(reports_its_config, search_alg="random")
     with pytest.raises(ValueError, match="stop: 5"):
         fit(reports_its_config, stop=5)
     with pytest.raises(TypeError, match="in a config cannot be pickled"):

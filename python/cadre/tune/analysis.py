@@ -9,6 +9,7 @@ from cadre._core import CadreError, InvalidArgument, read_results
 from cadre.tune.config import CheckpointConfig, FailureConfig, ResumeConfig
 from cadre.tune.experiment import Experiment, experiments_of
 from cadre.tune.result_grid import ResultGrid
+from cadre.tune.schedulers import create_scheduler
 from cadre.tune.tuner import Tuner
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def run(run_or_experiment: Any, *, name=None, metric=None, mode=None, stop=None,
         resume_config: ResumeConfig | None = None) -> ExperimentAnalysis:
     """Runs an experiment and returns its ExperimentAnalysis. The arguments are those of Tuner, TuneConfig and RunConfig;
     with raise_on_failed_trial a trial that failed is a CadreError at the end. What an Experiment has itself takes the
-    place of the arguments of the same names.
+    place of the arguments of the same names. scheduler: also a name, as create_scheduler() has it.
 
     resume: True or "AUTO" goes on with the interrupted experiment of this name, if there is one, with its original
     options; "AUTO+ERRORED" and "AUTO+RESTART_ERRORED" with its failed trials, too. resume_config says the same."""
@@ -47,7 +48,8 @@ def run(run_or_experiment: Any, *, name=None, metric=None, mode=None, stop=None,
             trial_name_creator=trial_name_creator, trial_dirname_creator=trial_dirname_creator, log_to_file=log_to_file,
             max_failures=max_failures, local_dir=local_dir)
     tune_config, run_config = experiment._configs(
-        {"metric": metric, "mode": mode, "search_alg": search_alg, "scheduler": scheduler,
+        {"metric": metric, "mode": mode, "search_alg": search_alg,
+         "scheduler": create_scheduler(scheduler) if isinstance(scheduler, str) else scheduler,
          "max_concurrent_trials": max_concurrent_trials, "reuse_actors": reuse_actors},
         {"callbacks": callbacks, "verbose": verbose, "progress_reporter": progress_reporter,
          "failure_config": FailureConfig(max_failures=experiment._max_failures, fail_fast=fail_fast)})
