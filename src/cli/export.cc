@@ -56,6 +56,8 @@ void write_table(const Results& results, const ExportOptions& options) {
   std::ofstream file(options.output, std::ios::binary);
   if (!file) throw StorageError("cannot write " + options.output + ": is it a file in a directory that exists?");
   write_to(file);
+  file.close();
+  if (!file) throw StorageError("cannot write all of " + options.output + ": the results in it are not complete");
 }
 
 std::vector<Objective> study_objectives(const Results& results, const ExportOptions& options) {
@@ -65,7 +67,16 @@ std::vector<Objective> study_objectives(const Results& results, const ExportOpti
   return {{summary.metric, summary.mode}};
 }
 
+// Throws InvalidArgument for an option that would count only with another one.
+void require_used(const ExportOptions& options) {
+  if (!options.best && !(options.metric.empty() && options.mode.empty()))
+    throw InvalidArgument("--metric and --mode say what the best result is: add --best");
+  if (options.optuna.empty() && !options.objectives.empty())
+    throw InvalidArgument("--objectives are those of a study of Optuna's: add --optuna FILE");
+}
+
 void run(const ExportOptions& options) {
+  require_used(options);
   const Results results = open(options);
   if (!options.mlflow.empty()) {
     for (const std::string& note : export_mlflow(results.grid, options.mlflow))

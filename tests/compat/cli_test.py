@@ -843,6 +843,12 @@ class CliTest(unittest.TestCase):
             done = subprocess.run([BIN / "cadre", "show", self.experiment], stdout=full, stderr=subprocess.PIPE)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"standard output", done.stderr)
+        self.assertIn("cannot write all of /dev/full", cadre("export", self.experiment, "--all", "-o", "/dev/full", code=1))
+
+    def test_options_of_an_export_that_would_not_count_are_refused(self):
+        self.assertIn("add --best", cadre("export", self.experiment, "--metric", "score", code=1))
+        self.assertIn("add --best", cadre("export", self.experiment, "--mode", "min", code=1))
+        self.assertIn("add --optuna", cadre("export", self.experiment, "--objectives", "score:max", code=1))
 
 
 if __name__ == "__main__":
