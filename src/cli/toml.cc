@@ -77,9 +77,7 @@ void merge(Dict& into, const Dict& changes) {
 }
 
 // Returns the only entry of a document; a comment has none.
-const toml::node* only_entry(const toml::table& table) {
-  return table.size() == 1 ? &table.begin()->second : nullptr;
-}
+const toml::node* only_entry(const toml::table& table) { return table.size() == 1 ? &table.begin()->second : nullptr; }
 
 }  // namespace
 
