@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -40,15 +41,22 @@ inline std::vector<std::string> environment_of(const Failure& failure) {
 }
 
 // Lets every `stride`-th call fail, beginning at a random one, or as the environment says, until `fail_one` returns
-// false because there is no such call.
-inline void fail_calls(long stride, const std::function<bool(long)>& fail_one) {
+// false `forms` times in a row because there is no such call, at most `most` times: calls may be those of runs of as
+// many forms, in turn, of which one makes fewer than the others.
+inline void fail_calls(long stride, const std::function<bool(long)>& fail_one, long forms = 1,
+                       long most = std::numeric_limits<long>::max()) {
   stride = number_from_environment("CADRE_FAULTS_STRIDE", stride);
   const long drawn = 1 + static_cast<long>(std::random_device()() % static_cast<unsigned long>(stride));
   long first = number_from_environment("CADRE_FAULTS_FIRST", drawn);
   bool is_there = fail_one(first);
   while (!is_there && first > 1) is_there = fail_one(first /= 2);  // fewer calls were made than `stride`
-  long calls = 0;
-  for (long call = first; is_there && !::testing::Test::HasFatalFailure(); is_there = fail_one(call += stride)) ++calls;
+  long calls = is_there ? 1 : 0;
+  long missing = 1 - calls;
+  for (long call = first; missing < forms && calls < most && !::testing::Test::HasFatalFailure();) {
+    is_there = fail_one(call += stride);
+    calls += is_there ? 1 : 0;
+    missing = is_there ? 0 : missing + 1;
+  }
   ::testing::Test::RecordProperty("calls", static_cast<int>(calls));
   std::printf("%ld calls, every %ld-th, from %ld\n", calls, stride, first);
   EXPECT_GT(calls, 0);
