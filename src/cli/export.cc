@@ -56,8 +56,6 @@ void write_table(const Results& results, const ExportOptions& options) {
   std::ofstream file(options.output, std::ios::binary);
   if (!file) throw StorageError("cannot write " + options.output + ": is it a file in a directory that exists?");
   write_to(file);
-  file.close();
-  if (!file) throw StorageError("cannot write all of " + options.output + ": the results in it are not complete");
 }
 
 std::vector<Objective> study_objectives(const Results& results, const ExportOptions& options) {

@@ -533,7 +533,8 @@ class CliTest(unittest.TestCase):
         def print_line(line):
             with open(directory / "stdout", "ab") as file:
                 file.write(line)
-            while (told := follower.stdout.readline()) != line.splitlines(keepends=True)[-1]:
+            last = line.splitlines(keepends=True)[-1]
+            while (told := follower.stdout.readline()) != last:
                 self.assertTrue(told)
 
         def bytes_read():
@@ -843,7 +844,7 @@ class CliTest(unittest.TestCase):
             done = subprocess.run([BIN / "cadre", "show", self.experiment], stdout=full, stderr=subprocess.PIPE)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"standard output", done.stderr)
-        self.assertIn("cannot write all of /dev/full", cadre("export", self.experiment, "--all", "-o", "/dev/full", code=1))
+        self.assertIn("the table cannot be written", cadre("export", self.experiment, "--all", "-o", "/dev/full", code=1))
 
     def test_options_of_an_export_that_would_not_count_are_refused(self):
         self.assertIn("add --best", cadre("export", self.experiment, "--metric", "score", code=1))

@@ -111,7 +111,9 @@ class RequestsTest(TuneTest):
         self.assertIn("paused already", self.cadre("pause", "test", code=1))
         self.assertIn("paused by process", self.cadre("show", "test"))
         self.assertRegex(self.cadre("ls", "."), "test +paused")
-        counts = [self.results(trial) for trial in range(2)]
+        counts = [trial["metrics"]["training_iteration"] for trial in json.loads(self.cadre("show", "test", "--json"))["trials"]]
+        # Files of results follow the store.
+        self.wait_until(lambda: [self.results(trial) for trial in range(2)] == counts, "all results are in the files")
         time.sleep(0.5)
         self.assertEqual([self.results(trial) for trial in range(2)], counts)
         self.assertIsNone(self.process.poll())
