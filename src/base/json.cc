@@ -28,11 +28,9 @@ void append_integer(std::string& out, std::int64_t value) {
 // Decodes the UTF-8 sequence at text[i] and moves i past it; decodes a byte that starts no well-formed sequence as
 // Latin-1.
 char32_t next_code_point(std::string_view text, std::size_t& i) {
-  const std::size_t length = utf8_sequence_length(text.substr(i));
-  const auto next = [&] { return static_cast<unsigned char>(text[i++]); };
-  if (length <= 1) return next();
-  char32_t code = next() & (0x7fu >> length);
-  for (std::size_t k = 1; k < length; ++k) code = code << 6 | (next() & 0x3fu);
+  const std::size_t length = std::max<std::size_t>(utf8_sequence_length(text.substr(i)), 1);
+  const char32_t code = utf8_code_point(text.substr(i, length));
+  i += length;
   return code;
 }
 

@@ -30,6 +30,14 @@ std::size_t utf8_sequence_length(std::string_view text) {
   return overlong || surrogate || too_large ? 0 : length;
 }
 
+char32_t utf8_code_point(std::string_view sequence) {
+  const auto first = static_cast<unsigned char>(sequence.front());
+  if (sequence.size() == 1) return first;
+  char32_t code = first & (0x7fU >> sequence.size());
+  for (const char next : sequence.substr(1)) code = (code << 6U) | (static_cast<unsigned char>(next) & 0x3fU);
+  return code;
+}
+
 bool is_utf8(std::string_view text) {
   text.remove_prefix(ascii_length(text));
   while (!text.empty()) {

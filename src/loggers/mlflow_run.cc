@@ -37,15 +37,6 @@ constexpr std::string_view kStartKey = "start_time: ";
 
 std::string hash_text(std::string_view text) { return fmt::format("{:016x}", base::checksum_of(text)); }
 
-// Returns the code point of a well-formed sequence of UTF-8.
-std::uint32_t code_point_of(std::string_view sequence) {
-  const auto first = static_cast<unsigned char>(sequence.front());
-  if (sequence.size() == 1) return first;
-  std::uint32_t code = first & (0xffU >> (sequence.size() + 1));
-  for (const char next : sequence.substr(1)) code = (code << 6U) | (static_cast<unsigned char>(next) & 0x3fU);
-  return code;
-}
-
 // Returns true for control characters, line breaks and others that YAML 1.1 does not take as they are.
 bool is_escaped_in_yaml(std::uint32_t code) {
   return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x2028 || code == 0x2029 || code == 0xfeff ||
@@ -58,7 +49,7 @@ std::string yaml_text(std::string_view text) {
   std::string out = "\"";
   for (std::string_view rest = well_formed; !rest.empty();) {
     const std::string_view sequence = rest.substr(0, base::utf8_sequence_length(rest));
-    const std::uint32_t code = code_point_of(sequence);
+    const std::uint32_t code = base::utf8_code_point(sequence);
     if (sequence == "\"" || sequence == "\\") {
       out += '\\';
       out += sequence;

@@ -20,9 +20,7 @@ void append_unit(std::string& out, std::uint32_t unit) { fmt::format_to(std::bac
 
 // Appends a character that is no plain ASCII, as one or two UTF-16 code units.
 void append_wide(std::string& out, std::string_view sequence) {
-  const auto first = static_cast<unsigned char>(sequence[0]);
-  std::uint32_t code = first & (0xffU >> (sequence.size() + 1));
-  for (const char next : sequence.substr(1)) code = (code << 6U) | (static_cast<unsigned char>(next) & 0x3fU);
+  const std::uint32_t code = base::utf8_code_point(sequence);
   if (code < 0x10000) return append_unit(out, code);
   append_unit(out, 0xd800 + ((code - 0x10000) >> 10U));
   append_unit(out, 0xdc00 + ((code - 0x10000) & 0x3ffU));

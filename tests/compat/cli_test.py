@@ -467,12 +467,15 @@ class CliTest(unittest.TestCase):
         self.assertEqual(logs(), b"[cadre: 12345 bytes of older output were dropped here]\nnew\n")
         self.assertEqual(logs("-n", "5"), b"new\n")
 
+    def waiting(self, name, **numbers):
+        """Starts an experiment, and returns it, its process and a gate when a trial waits there, before its third iteration."""
+        (self.storage / name).mkdir()
+        os.mkfifo(self.storage / name / "gate1")
+        experiment, process = self.printing(name, iterations=4, gates=1, **numbers)
+        return experiment, process, os.open(self.storage / name / "gate1", os.O_WRONLY)
+
     def test_logs_follow_until_the_experiment_ends(self):
-        storage = self.storage / "followed"
-        storage.mkdir()
-        os.mkfifo(storage / "gate1")
-        experiment, process = self.printing("followed", iterations=4, gates=1)
-        gate = os.open(storage / "gate1", os.O_WRONLY)  # until a trial waits at it, before its third iteration
+        experiment, process, gate = self.waiting("followed")
         follower = subprocess.Popen([BIN / "cadre", "logs", "-f", experiment, "--stderr"], stderr=subprocess.PIPE)
         first = [follower.stderr.readline() for _ in range(4)]
         self.assertIn(b"(trial 00000) warning 1\n", first)
@@ -488,11 +491,7 @@ class CliTest(unittest.TestCase):
         self.assertCountEqual(again.stderr.splitlines(keepends=True), told)
 
     def test_what_comes_into_an_empty_file_is_followed_from_its_first_line(self):
-        storage = self.storage / "quiet"
-        storage.mkdir()
-        os.mkfifo(storage / "gate1")
-        experiment, process = self.printing("quiet", iterations=4, gates=1, trials=1)
-        gate = os.open(storage / "gate1", os.O_WRONLY)  # until the trial waits at it
+        experiment, process, gate = self.waiting("quiet", trials=1)
         (directory,) = experiment.glob("00000*")
         os.truncate(directory / "stdout", 0)
         follower = subprocess.Popen([BIN / "cadre", "logs", "-f", "-n", "0", experiment, "0"], stdout=subprocess.PIPE,
@@ -522,11 +521,7 @@ class CliTest(unittest.TestCase):
         self.assertEqual(follower.returncode, 0)
 
     def test_following_reads_only_what_is_new(self):
-        storage = self.storage / "padded"
-        storage.mkdir()
-        os.mkfifo(storage / "gate1")
-        experiment, process = self.printing("padded", iterations=4, gates=1)
-        gate = os.open(storage / "gate1", os.O_WRONLY)  # until a trial waits at it, before its third iteration
+        experiment, process, gate = self.waiting("padded")
         (directory,) = experiment.glob("00000*")
         follower = subprocess.Popen([BIN / "cadre", "logs", "-f", experiment, "0", "--stdout"], stdout=subprocess.PIPE)
 

@@ -26,6 +26,15 @@ TEST(Utf8, EveryByteOfSomethingElseIsReplaced) {
   }
 }
 
+TEST(Utf8, ASequenceIsACodePoint) {
+  EXPECT_EQ(utf8_code_point("a"), U'a');
+  EXPECT_EQ(utf8_code_point("\xff"), 0xffU);
+  EXPECT_EQ(utf8_code_point("\xc2\x80"), 0x80U);
+  EXPECT_EQ(utf8_code_point("\xdf\xbf"), 0x7ffU);
+  EXPECT_EQ(utf8_code_point("\xef\xbf\xbd"), 0xfffdU);
+  EXPECT_EQ(utf8_code_point("\xf4\x8f\xbf\xbf"), 0x10ffffU);
+}
+
 TEST(Utf8, TheFirstSequenceHasALengthOrIsNone) {
   EXPECT_EQ(utf8_sequence_length(""), 0u);
   EXPECT_EQ(utf8_sequence_length("a\xff"), 1u);
