@@ -73,7 +73,8 @@ class Dashboard:
         raise AssertionError("the stream has ended")
 
     def id_of(self, name):
-        return next(id for id, entry in self.listed()["experiments"].items() if entry["name"] == name)
+        """Returns the id of an experiment, once it is listed."""
+        return wait_until(lambda: next((id for id, entry in self.listed()["experiments"].items() if entry["name"] == name), None), name)
 
     def stop(self, with_signal=signal.SIGTERM):
         """Returns the exit code."""
