@@ -1,5 +1,5 @@
 /// \file
-/// Exceptions of Cadre. Every message says what happened, to what (trial, path, key), and what to do about it.
+/// Exceptions of Cadre. Every message names the problem, the trial, path or key that it concerns, and a remedy.
 #pragma once
 
 #include <stdexcept>
@@ -7,7 +7,7 @@
 
 namespace cadre {
 
-/// Base class of all exceptions that Cadre throws on purpose. Thrown itself if none of the derived classes fits.
+/// Base class of all exceptions that Cadre throws on purpose. An Error itself is thrown if no derived class fits.
 class Error : public std::runtime_error {
  public:
   /// Makes an error with the message that what() returns.

@@ -5,7 +5,7 @@
 /// The files are those of Python's torch.save: torch.load(file, weights_only=True) reads what save_state wrote, and
 /// load_state reads what torch.save wrote (PyTorch 1.6 and newer) without ever running code from it.
 ///
-/// Threads: any, but each model, optimizer and file in one thread at a time.
+/// The functions may be called in any thread, but each model, optimizer and file must be used by one thread at a time.
 #pragma once
 
 #include <torch/torch.h>
@@ -34,14 +34,13 @@ void save_state(const std::filesystem::path& file, const torch::nn::Module& mode
 void save_state(const std::filesystem::path& file, const torch::nn::Module& model, std::int64_t step = 0);
 
 /// Reads a file of save_state or of Python's torch.save into a model and an optimizer that have the same structure, and
-/// returns its step (0 if it has none). Values are copied into the model's own tensors, whatever their device, and
-/// converted to their type. The optimizer gets the file's options (learning rate and the like) and state; it must have
-/// as many groups and parameters as the file, of the same shapes.
-/// Throws NotFound if there is no file; StorageError, with file and offset, if it is damaged, truncated, or holds
-/// anything but dictionaries, lists, numbers, text and tensors; InvalidArgument if it was written by another kind of
-/// optimizer or has a state that this one cannot use, and InvalidArgument that names every parameter which is missing
-/// in the file, unknown to the model, or of another shape (both shapes are shown). After an error model and optimizer
-/// are unchanged.
+/// returns its step (0 if it has none). Values are copied into the model's own tensors, on any device, and converted
+/// to the types of these tensors. The optimizer gets the file's options (learning rate and the like) and state; it must
+/// have as many groups and parameters as the file, of the same shapes. Throws NotFound if there is no file;
+/// StorageError, with file and offset, if it is damaged, truncated, or holds anything but dictionaries, lists, numbers,
+/// text and tensors; InvalidArgument if it was written by another kind of optimizer or has a state that this one cannot
+/// use, and InvalidArgument that names every parameter which is missing in the file, unknown to the model, or of
+/// another shape (both shapes are shown). After an error model and optimizer are unchanged.
 std::int64_t load_state(const std::filesystem::path& file, torch::nn::Module& model,
                         torch::optim::Optimizer& optimizer);
 /// Does the same for the model only. The file may also be the model's state_dict alone.
@@ -76,8 +75,8 @@ ObjectRef put(const torch::nn::Module& module);
 ///
 /// Throws InvalidArgument if the object is not a tensor, StorageError if it is damaged.
 torch::Tensor get_tensor(const Object& object);
-/// Makes a module's parameters and buffers views of the object's mapping, without a copy; training them copies the
-/// pages that it changes. If the module's tensor has another type or device, the values are copied into it and
+/// Makes a module's parameters and buffers views of the object's mapping, without a copy; training copies the pages
+/// that it changes. If the module's tensor has another type or device, the values are copied into it and
 /// converted, as load_state does. Gradients and optimizers of the module are unchanged.
 ///
 ///     load_object(get_object(config, "classifier"), *classifier);
@@ -97,7 +96,7 @@ class PartOfOptimizer {
  public:
   virtual ~PartOfOptimizer() = default;
   virtual std::vector<torch::Tensor> whole() const = 0;  // the parameters of all parts
-  // Returns by whole group and parameter whether it is in this part.
+  // Returns, for each parameter of each parameter group of the whole optimizer, whether it is in this part.
   virtual std::vector<std::vector<bool>> are_own() const = 0;
 };
 }  // namespace detail

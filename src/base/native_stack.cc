@@ -14,8 +14,8 @@ bool begins_stack(std::string_view line) {
   return line.starts_with("Exception raised from ") && line.find(" (most recent call first)") != line.npos;
 }
 
-// Returns true for "frame #3: f() + 0x1f (0x7f... in libc10.so)", "#3 f() from file.cpp:12", and the empty or title
-// lines around such frames.
+// Returns true for a frame, such as "frame #3: f() + 0x1f (0x7f... in libc10.so)" or "#3 f() from file.cpp:12", and for
+// the empty lines and the title around frames.
 bool is_of_stack(std::string_view line) {
   const auto is_numbered = [](std::string_view rest) {
     return rest.starts_with('#') && rest.size() > 1 && std::isdigit(static_cast<unsigned char>(rest[1])) != 0;

@@ -44,7 +44,7 @@ std::string ip_address(const sockaddr& address) {
                           : &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
   ::inet_ntop(address.sa_family, bytes, text.data(), text.size());
   const std::string_view found = text.data();
-  constexpr std::string_view mapped = "::ffff:";  // an IPv4 address, as a socket for both has it
+  constexpr std::string_view mapped = "::ffff:";  // begins an IPv4-mapped address, as a dual-stack socket has it
   return std::string(found.starts_with(mapped) ? found.substr(mapped.size()) : found);
 }
 

@@ -3,11 +3,11 @@
 
 namespace cadre::base {
 
-// Returns the probability of a smaller value.
+// Returns the cumulative distribution function: the probability of a value below `value`.
 double normal_probability(double value);
-// Returns its logarithm, which is exact also where the probability itself would be 0.
+// Returns the logarithm of normal_probability(), also where that would underflow to 0.
 double log_normal_probability(double value);
-// Returns the value below which another one lies with this probability, from 0 to 1; infinite for these two.
+// Returns the quantile of a probability, from 0 to 1: the inverse of normal_probability(). Infinite for 0 and 1.
 double normal_quantile(double probability);
 
 }  // namespace cadre::base

@@ -1,4 +1,4 @@
-// The files of the page, built into the program from web/.
+// The files of the report's page, built into the program from web/.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ struct PageFile {
   std::string_view text;
 };
 
-// Returns all of them. Generated from the files by cmake/EmbedFiles.cmake.
+// Returns all files. cmake/EmbedFiles.cmake generates the definition.
 std::span<const PageFile> page_files();
 
 }  // namespace cadre::report

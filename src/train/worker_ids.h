@@ -1,4 +1,5 @@
-// The engine's ids of a run's workers: a rank's contains its group's attempt, a validator's its checkpoint and try.
+// The engine's ids of a run's workers. The id of a rank contains the attempt of its group; the id of a validator
+// contains the checkpoint and the attempt of the validation.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ inline engine::WorkerId worker_id(Rank rank, std::int64_t attempt) {
 inline Rank rank_of(engine::WorkerId worker) { return static_cast<Rank>(worker & 0xffffffffu); }
 inline std::int64_t attempt_of(engine::WorkerId worker) { return static_cast<std::int64_t>(worker >> 32); }
 
-// Set in validators' ids only.
+// The bit that is set in the ids of validators only.
 inline constexpr engine::WorkerId kIsValidator = engine::WorkerId{1} << 63;
 inline engine::WorkerId validator_id(checkpoint::CheckpointId checkpoint, std::int64_t attempt) {
   return kIsValidator | static_cast<std::uint64_t>(checkpoint) << 20 | static_cast<std::uint64_t>(attempt);

@@ -1,10 +1,11 @@
-// A program that tunes a training run, for trainers_test.py: each trial trains with two workers, which need not be on
-// one node.
+// A program that tunes a training run, for trainers_test.py. Each trial trains with two workers, which may be on
+// different nodes.
 //
 //   trainers_tool <storage path> <options as JSON>
 //
-// continues the experiment if it is there. Options, with their defaults: {"trials": 4, "steps": 8, "milliseconds": 0,
-// "strategy": "strict_spread", "pbt": false}. Prints of each trial its state, its last step and its sum.
+// The program continues the experiment if it exists. Options, with their defaults: {"trials": 4, "steps": 8,
+// "milliseconds": 0, "strategy": "strict_spread", "pbt": false}. Prints the status, the last step and the sum of each
+// trial.
 #include <cadre/init.h>
 #include <cadre/train.h>
 #include <cadre/tune.h>
@@ -30,7 +31,7 @@ using namespace cadre;
 struct ToolOptions {
   std::int64_t trials = 4;
   std::int64_t steps = 8;
-  std::int64_t milliseconds = 0;  // of a step
+  std::int64_t milliseconds = 0;  // duration of a step
   std::string strategy = "strict_spread";
   bool pbt = false;
 };
@@ -46,7 +47,8 @@ PlacementStrategy strategy_of(const std::string& name) {
 
 std::string file_of(std::int64_t rank) { return "rank_" + std::to_string(rank); }
 
-// Each rank adds the trial's rate, and reads what all of them have saved.
+// Adds up the trial's rate times (rank + 1), once for each step. Begins with the sum of this rank's checkpoint file,
+// and throws an Error if it cannot read the files of all ranks.
 void learn(const Config& config) {
   const train::TrainContext context = train::get_context();
   const std::int64_t rank = context.get_world_rank();

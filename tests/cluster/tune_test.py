@@ -14,7 +14,7 @@ import rig
 BIN = pathlib.Path(os.environ["CADRE_BIN"])
 SCRIPT = rig.SOURCE / "examples" / "programs" / "sgd.sh"
 
-# Synchronous, so that it comes to the same wherever trials run. Two trials have room on a node.
+# The scheduler is synchronous, so the results do not depend on where trials run. A node has room for two trials.
 FILE = """
 metric = "loss"
 mode = "min"
@@ -44,8 +44,8 @@ class TuneTest(nodes_test.NodesTest):
         self.script(self.directory / "sgd.sh")
 
     def script(self, path):
-        """Writes the example, which also prints where it runs, takes its time, and does not begin its last step while
-        there is the file `hold`."""
+        """Writes a variant of the example, which also prints its host, sleeps in each step, and does not begin its last
+        step while the file `hold` exists."""
         text = SCRIPT.read_text(encoding="utf-8")
         hold = f'  while [ "$step" -eq 40 ] && [ -e {self.hold} ]; do sleep 0.05; done\n'
         for words, more in ("set -eu\n", "hostname\n"), ("  step=$((step + 1))\n", f"  sleep 0.05\n{hold}"):
@@ -79,6 +79,7 @@ class TuneTest(nodes_test.NodesTest):
         return {line for file in experiment.glob("*/stdout") for line in file.read_text().split()}
 
     def agents(self):
+        """Returns the ids of agents, without their fork servers and workers, which have the same environment."""
         def is_agent(pid):
             with contextlib.suppress(OSError):
                 return b"\0CADRE_AGENT=" in b"\0" + pathlib.Path(f"/proc/{pid}/environ").read_bytes()

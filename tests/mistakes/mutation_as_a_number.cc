@@ -1,4 +1,4 @@
-// A mutation is one number.
+// A mutation is a number instead of a domain.
 // says: a mutation is a domain
 #include <cadre/tune.h>
 

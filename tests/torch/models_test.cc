@@ -69,7 +69,7 @@ class GanStepTest : public testing::Test {
  protected:
   GanStepTest() { torch::manual_seed(1); }
 
-  // Makes 10 steps; a learning rate of 0 leaves its network unchanged. Returns the last step's result.
+  // Trains for 10 steps; with a learning rate of 0 a network stays unchanged. Returns the result of the last step.
   GanStep train(double generator_rate, double discriminator_rate) {
     torch::optim::Adam generator_optimizer = make_optimizer(*generator_, generator_rate);
     torch::optim::Adam discriminator_optimizer = make_optimizer(*discriminator_, discriminator_rate);
@@ -100,7 +100,7 @@ TEST_F(GanStepTest, EachNetworkIsTrainedWithItsOwnLearningRate) {
 
 TEST_F(GanStepTest, TheDiscriminatorLearnsToTellRealFromGenerated) {
   const GanStep last = train(0, 1e-3);
-  EXPECT_LT(last.discriminator_loss, 0.5);  // a discriminator that guesses has 2 log 2 = 1.39
+  EXPECT_LT(last.discriminator_loss, 0.5);  // the loss of a discriminator that guesses is 2 log 2 = 1.39
   EXPECT_GT(last.generator_loss, 1);
   EXPECT_GT(discriminator_(real_images_).mean().item<double>(), discriminator_(last.generated).mean().item<double>());
 }
@@ -130,7 +130,7 @@ TEST(InceptionScore, IsOneWhenTheImagesAreAllTheSameOrNobodyKnows) {
 }
 
 TEST(InceptionScore, OfTwoUnsureImages) {
-  // Each image has KL((0.8, 0.2) || (0.5, 0.5))
+  // The divergence of each image is KL((0.8, 0.2) || (0.5, 0.5)).
   const double divergence = 0.8 * std::log(1.6) + 0.2 * std::log(0.4);
   const torch::Tensor probabilities = torch::tensor({{0.8, 0.2}, {0.2, 0.8}}, torch::kDouble);
   EXPECT_NEAR(inception_score(probabilities), std::exp(divergence), 1e-12);

@@ -1,7 +1,7 @@
 """Writes the C++ of a tutorial page: extract_program.py page.md program.cc
 
 The ```cpp blocks follow each other; a ```cpp-before block goes before the `int main` of the block that it follows.
-Blocks with a frame are left out: write_snippets.py has them.
+Blocks with a frame are left out: write_snippets.py writes those.
 """
 
 import pathlib

@@ -1,4 +1,4 @@
-// Files that SQLite itself does not accept as a log. Truncated and damaged logs are in store_damage_test.cc.
+// Headers of logs with a page size that SQLite does not accept. Truncated and damaged logs are in store_damage_test.cc.
 #include "store/wal_scan.h"
 
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@ namespace {
 using cadre::test_support::TemporaryDirectory;
 using cadre::test_support::write_bytes;
 
+// Appends a number as big-endian bytes.
 void append_number(std::string& out, std::uint32_t number) {
   for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(number >> shift & 0xffU);
 }

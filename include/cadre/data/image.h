@@ -1,6 +1,6 @@
 /// \file
-/// Images as numbers: JPEG and PNG files, decoded, resized and converted as Pillow does it. read_images
-/// (cadre/data/read.h) reads folders of them; these functions are for bytes that a dataset has in a column.
+/// Decodes JPEG and PNG files into arrays of numbers, and resizes and converts them as Pillow does. read_images
+/// (cadre/data/read.h) reads folders of images; these functions are for bytes that a dataset has in a column.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ enum class ImageMode {
   rgba,  ///< four channels, with an alpha of 255 for images without one: Pillow's mode "RGBA"
 };
 
-/// Height and width of images, in pixels. Both 0: each image's own.
+/// Height and width of images, in pixels: both from 1 to 65500, or both 0, which means each image's own.
 struct ImageSize {
-  std::int64_t height = 0;                            ///< above 0, at most 65500
-  std::int64_t width = 0;                             ///< above 0, at most 65500
+  std::int64_t height = 0;                            ///< 0 or 1 to 65500
+  std::int64_t width = 0;                             ///< 0 or 1 to 65500
   bool operator==(const ImageSize&) const = default;  ///< compares both
 };
 
 /// Options of decode_image and decode_images.
 struct DecodeImageOptions {
-  /// Size of the result. Images of another one are resized before their mode is changed: with Pillow's bilinear filter,
-  /// which averages over all pixels when it makes an image smaller, or for images with a palette or one bit per pixel
-  /// by their nearest pixels. Default: each image's own.
+  /// Size of the result. Images of another size are resized before their mode is changed: with Pillow's bilinear
+  /// filter, which averages over all pixels when it makes an image smaller, or with its nearest-neighbour filter for
+  /// images with a palette or one bit per pixel. Default: each image's own size.
   ImageSize size = {};
   ImageMode mode = ImageMode::stored;  ///< see ImageMode
 };
@@ -52,9 +52,9 @@ struct Image {
 /// Returns an image from the bytes of a JPEG or PNG file. Its orientation, colour profile and gamma are not applied, as
 /// in Pillow; 16 bits per channel become the upper 8, also in grey images, whose values above 255 Pillow would cut off.
 /// Throws StorageError that says what is wrong with the bytes: they end early, are damaged, of another format, or an
-/// image of more than 178,956,970 pixels (Pillow's limit), which takes no memory; InvalidArgument for invalid options,
-/// and if the image has a palette, CMYK or grey of 16 bits and the mode is ImageMode::stored. May be called in any
-/// thread.
+/// image of more than 178,956,970 pixels (Pillow's limit), for which no memory is allocated; InvalidArgument for
+/// invalid options, and if the image has a palette, CMYK or grey of 16 bits and the mode is ImageMode::stored. May be
+/// called in any thread.
 Image decode_image(std::string_view bytes, const DecodeImageOptions& options = {});
 
 /// Returns the images of a column of bytes, as a column of tensors of uint8 with the shape of Image::shape(). Throws

@@ -9,16 +9,16 @@ namespace cadre::train {
 /// The weighted mean of values over all ranks, such as a loss over a whole epoch.
 class MeanMetric {
  public:
-  /// Counts a value. Throws InvalidArgument for a weight that is negative or not finite.
+  /// Adds a value. Throws InvalidArgument for a weight that is negative or not finite.
   void update(double value, double weight = 1);
-  /// Counts each value of a tensor of any real type, each with this weight. Values on a GPU are added up there, so that
-  /// the caller does not wait for it. Throws InvalidArgument for an invalid weight, and for a tensor that is undefined
+  /// Adds each value of a tensor of any real type, with this weight each. Values on a GPU are summed there, so that the
+  /// caller does not wait for the GPU. Throws InvalidArgument for an invalid weight, and for a tensor that is undefined
   /// or complex.
   void update(const torch::Tensor& values, double weight = 1);
-  /// Returns the mean of all values that the ranks have counted since reset(); NaN if there are none. Collective.
-  /// Throws EngineError if another rank has ended.
+  /// Returns the mean of all values that the ranks have added since reset(); NaN if there are none or all
+  /// weights are 0. Collective. Throws EngineError if another rank has ended.
   double compute() const;
-  /// Discards all values that this rank has counted.
+  /// Discards all values that this rank has added.
   void reset();
 
  private:

@@ -23,7 +23,7 @@
 
 namespace cadre::tune {
 
-/// The state of a trial when a hook is called. A value.
+/// The state of a trial when a hook is called. A copy, which does not change later.
 struct TrialInfo {
   std::string trial_id = {};                  ///< "00003"
   std::string trial_name = {};                ///< "train_convnet_00003"
@@ -49,7 +49,7 @@ struct ExperimentInfo {
   std::filesystem::path path = {};          ///< its directory
   Stop stop = {};                           ///< from its RunConfig
   std::int64_t num_samples = 0;             ///< from its TuneConfig
-  std::int64_t total_num_samples = 0;       ///< trials in all
+  std::int64_t total_num_samples = 0;       ///< number of trials, made and still to be made
   std::optional<Seconds> time_budget = {};  ///< from its TuneConfig
 };
 
@@ -75,12 +75,12 @@ class Callback {
   /// for a checkpoint.
   virtual void on_trial_result(std::int64_t iteration, const TrialList& trials, const TrialInfo& trial,
                                Metrics& result);
-  /// Called when a checkpoint of the trial is committed.
+  /// Called when a checkpoint of the trial has been committed.
   virtual void on_checkpoint(std::int64_t iteration, const TrialList& trials, const TrialInfo& trial,
                              const Checkpoint& checkpoint);
   /// Called after on_checkpoint.
   virtual void on_trial_save(std::int64_t iteration, const TrialList& trials, const TrialInfo& trial);
-  /// Called when the trial has ended successfully, for any reason.
+  /// Called when the trial has ended without an error: by itself, or stopped by a criterion, the scheduler or the user.
   virtual void on_trial_complete(std::int64_t iteration, const TrialList& trials, const TrialInfo& trial);
   /// Called when the trial has failed and will be retried.
   virtual void on_trial_recover(std::int64_t iteration, const TrialList& trials, const TrialInfo& trial);
@@ -94,8 +94,8 @@ class Callback {
   virtual Value get_state() const { return {}; }
   /// Restores the state that get_state() returned. Called after a restore, before setup().
   virtual void set_state(const Value& state);
-  /// Returns the name for messages, by which the state is found again. Called once, before all hooks. Default: the
-  /// name of its class.
+  /// Returns the name of the callback, for messages and for finding its state in a restore. Called once, before all
+  /// hooks. Default: the name of its class.
   virtual std::string name() const;
 };
 
@@ -110,7 +110,7 @@ class LoggerCallback : public Callback {
   virtual void log_trial_start(const TrialInfo& trial);
   /// Called when the trial continues from a checkpoint.
   virtual void log_trial_restore(const TrialInfo& trial);
-  /// Called when a checkpoint was committed.
+  /// Called when a checkpoint of the trial has been committed.
   virtual void log_trial_save(const TrialInfo& trial);
   /// Called for each result that counts.
   virtual void log_trial_result(std::int64_t iteration, const TrialInfo& trial, const Metrics& result);

@@ -42,7 +42,7 @@ enum class TrialStatus {
   running,     ///< being trained by a worker
   paused,      ///< waiting for the scheduler, in report() or without a process
   terminated,  ///< ended successfully
-  stopped,     ///< ended early by the scheduler
+  stopped,     ///< ended early by the scheduler or the user
   error,       ///< failed for good
 };
 /// Returns "PENDING", "RUNNING", "PAUSED", "TERMINATED", "STOPPED" or "ERROR".

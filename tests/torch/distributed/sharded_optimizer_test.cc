@@ -61,7 +61,7 @@ void expect_equal(const std::vector<torch::Tensor>& got, const std::vector<torch
     EXPECT_LE((got[i] - expected[i]).abs().max().item<double>(), tolerance) << i;
 }
 
-// Trains with steps `begin` to `end`, exclusive.
+// Trains for the steps from `begin` to `end`, without `end`.
 template <class Optimizer>
 void train_steps(PreparedModel<NetImpl>& model, Optimizer& optimizer, int begin, int end, int rank, int ranks) {
   for (int step = begin; step < end; ++step) {
@@ -129,8 +129,8 @@ TEST(ShardedOptimizer, ParametersOfManySizesAndTypesAreExchanged) {
       parameters.push_back(
           torch::randn({i % 4, 1 + i * 7}, i % 3 == 0 ? torch::kDouble : torch::kFloat).requires_grad_());
     parameters.push_back(torch::randn({5, 3}).t().detach().requires_grad_());  // not contiguous
-    parameters.push_back(torch::randn({3'000'000}).requires_grad_());          // more than a half bucket
-    parameters.push_back(torch::randn({8'000'000}).requires_grad_());          // more than a bucket
+    parameters.push_back(torch::randn({3'000'000}).requires_grad_());          // more than half a bucket
+    parameters.push_back(torch::randn({8'000'000}).requires_grad_());          // more than one bucket
     auto optimizer = prepare_optimizer<optim::SGD>(parameters, optim::SGDOptions(1));
     std::vector<torch::Tensor> expected;
     for (torch::Tensor& parameter : parameters) {
@@ -213,7 +213,7 @@ TEST(ShardedOptimizer, SchedulesAndGradientScalersAreUsedWithIt) {
 
     GradScaler scaler({.init_scale = 4});
     scaler.scale(loss_of(model, 0, rank, 2)).backward();
-    // A gradient of one rank's part is infinite on both, as it is after an average.
+    // Makes a gradient infinite on both ranks, as averaging does, although only one rank steps its parameter.
     model.parameters()[0].mutable_grad().fill_(std::numeric_limits<float>::infinity());
     EXPECT_FALSE(scaler.step(optimizer)) << "on either rank";
     scaler.update();
@@ -234,7 +234,7 @@ TEST(ShardedOptimizer, OneFileIsNotItsState) {
     EXPECT_THAT(fault([&] { save_dict(directory / "s.pt", {{"optimizer", optimizer}}); }), HasSubstr("save_shard"));
     EXPECT_FALSE(fs::exists(directory / "s.pt"));
   });
-  auto model = prepare_model(make_net());  // in a world of one it has everything
+  auto model = prepare_model(make_net());  // one process alone has the whole state
   auto optimizer = prepare_optimizer<optim::Adam>(model.parameters(), optim::AdamOptions(0.1));
   save_dict(directory / "s.pt", {{"optimizer", optimizer}});
   load_dict(directory / "s.pt", {{"optimizer", optimizer}});

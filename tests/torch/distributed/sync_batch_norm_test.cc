@@ -1,4 +1,4 @@
-// Batch normalisation over the batches of all ranks comes to what it comes to over one batch with all of them.
+// Batch normalisation over the batches of all ranks gives the same results as over one batch with all examples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ struct Case {
   const char* name;
   std::function<nn::Sequential()> make;
   std::vector<std::int64_t> shape;       // of all examples
-  std::vector<std::int64_t> first_rows;  // of each rank, and the end
+  std::vector<std::int64_t> first_rows;  // of each rank; then the number of all rows
 };
 void PrintTo(const Case& tested, std::ostream* out) { *out << tested.name; }
 
@@ -72,11 +72,11 @@ std::vector<Tensor> defined(std::vector<Tensor> tensors) {
   return tensors;
 }
 
-// `scale` undoes the mean of gradients over ranks.
+// Runs two passes and returns what the second one computes. `scale` undoes the mean of gradients over ranks.
 template <class Model>
 Outcome pass(Model& model, const nn::Module& net, const Tensor& input, const Tensor& weights, double scale) {
   Outcome outcome;
-  for (int repetition = 0; repetition < 2; ++repetition) {  // running moments have a past then
+  for (int repetition = 0; repetition < 2; ++repetition) {  // the second pass begins with running moments of the first
     for (Tensor& parameter : defined(net.parameters())) parameter.mutable_grad().reset();
     const Tensor x = input.clone().requires_grad_();
     outcome.output = model.forward(x);
