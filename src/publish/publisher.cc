@@ -69,6 +69,19 @@ std::string checkpoint_of(const std::string& file) {
   return path.filename() == checkpoint::kMetadataName ? path.parent_path().string() : std::string();
 }
 
+// Returns the path in the storage to which a checkpoint is uploaded: no other one's of `published`, which the published
+// state may list, so an earlier checkpoint with the same directory stays whole until a state without it is published.
+template <class Published>
+std::string place_of_upload(const store::CheckpointRow& row, std::int64_t generation, const Published& published) {
+  std::string directory = row.directory;
+  for (;;) {
+    std::string place = checkpoint_place(directory, generation);
+    const auto is_there = [&](const auto& entry) { return entry.first != row.id && entry.second.place == place; };
+    if (std::ranges::none_of(published, is_there)) return place;
+    directory += fmt::format("_{}", row.id);  // still a name of a checkpoint, if the directory's is one
+  }
+}
+
 }  // namespace
 
 std::set<std::string> published_names(storage::Storage& storage) {
@@ -243,7 +256,7 @@ void Publisher::upload_checkpoints(const std::vector<store::CheckpointRow>& rows
     const fs::path directory = setting_.directory / row.directory;
     PublishedCheckpoint one{.directory = row.directory,
                             .generation = own,
-                            .place = checkpoint_place(row.directory, own),
+                            .place = place_of_upload(row, own, published_),
                             .is_sealed = row.synced};
     {
       const std::lock_guard lock(mutex_);
@@ -375,7 +388,8 @@ void Publisher::forget_all_but(const std::vector<store::CheckpointRow>& rows) {
       continue;
     }
     if (one.is_sealed && !one.is_remote)
-      evictable.emplace(one.directory, remote_of(one.directory, one.files, one.generation));
+      evictable.emplace(one.directory, storage::Remote{.files = one.files,
+                                                       .place = one.place == one.directory ? std::string() : one.place});
     ++entry;
   }
   std::set<std::string> left = directories_of(rows);

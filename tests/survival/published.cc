@@ -5,6 +5,7 @@
 #include "cadre/checkpoint.h"
 #include "publish/manifest.h"
 #include "publish/restore.h"
+#include "storage/remote_directory.h"
 #include "storage/storage.h"
 #include "store/experiment_reader.h"
 
@@ -29,7 +30,7 @@ std::set<std::string> listed_names(const publish::Manifest& manifest, const fs::
   for (const publish::SegmentEntry& entry : manifest.segments) listed.insert(publish::segment_name(entry));
   const store::ExperimentReader reader(copy, store::ExperimentReader::Check::whole);
   for (const store::CheckpointRow& row : reader.checkpoints())
-    listed.insert(publish::checkpoint_place(row.directory, manifest.generation_of(row.id)));
+    listed.insert(storage::remote_files(copy / row.directory).value().place_of(row.directory));
   return listed;
 }
 

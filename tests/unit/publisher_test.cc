@@ -397,18 +397,58 @@ TEST_F(PublisherTest, ANameThatIsClaimedIsNotRemovedLaterIfItsRemovalFails) {
 }
 
 TEST_F(PublisherTest, KeepsACheckpointThatHasTheNameOfOneThatWasRemovedSinceTheLastState) {
-  add_checkpoint(0, "best");
-  std::ofstream(experiment_ / "best/.metadata.json") << "{}";  // as every checkpoint has, whatever its name
-  start();
-  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  storage::write_published_to(experiment_, uri());
+  storage_->write("best/model", "weights");  // by a worker
+  storage::make_remote(experiment_ / "best", {.files = {{"model", Dict{{"size", 7}, {"xxh3", "0"}}}}});
+  store_.add(store::CheckpointRow{.id = 0, .directory = "best", .synced = true});
+  store_.commit();
   std::atomic<bool> is_removed = false;
   storage_->before_remove_folder = [&](const std::string& folder) { is_removed = is_removed || folder == "best"; };
+  start(std::set<std::string>());
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
   store_.remove_checkpoint(0);  // in one transaction with the next: no state is between them
-  add_checkpoint(1, "best");
+  store_.add(store::CheckpointRow{.id = 1, .directory = "best", .synced = true});
+  store_.commit();
   ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
   EXPECT_EQ(publisher_->finish(60s, [] { return false; }), "");  // it waits for removals
   EXPECT_FALSE(is_removed);
   EXPECT_TRUE(is_there("best/model"));
+  publisher_.reset();  // it calls a function of this test
+}
+
+TEST_F(PublisherTest, ACheckpointWithANameThatIsGivenAgainReplacesNothingThatThePublishedStateLists) {
+  const auto add_best = [this](std::int64_t id, const char* contents) {
+    fs::create_directory(experiment_ / "best");
+    std::ofstream(experiment_ / "best/.metadata.json") << "{}";
+    std::ofstream(experiment_ / "best/model") << contents;
+    store_.add(store::CheckpointRow{.id = id, .directory = "best"});
+    store_.commit();
+  };
+  const auto restored_model = [this](const char* elsewhere) {
+    const WorkingDirectory working = working_directory(uri(), {.local_path = directory_ / elsewhere});
+    return storage_->read(storage::remote_files(working.path / "best")->place_of("best") + "/model");
+  };
+  std::atomic<bool> fails = false;
+  std::atomic<bool> has_failed = false;
+  storage_->before_upload = [&](const std::string& name) {
+    if (!fails || !name.ends_with("segment")) return;
+    has_failed = true;
+    throw storage::StorageFault(storage::StorageFault::Kind::passing, "the storage does not answer");
+  };
+  add_best(0, "weights");
+  start({}, false);
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  fails = true;
+  store_.remove_checkpoint(0);
+  add_best(1, "other weights");
+  ASSERT_TRUE(eventually([&] { return has_failed.load(); }));
+  EXPECT_EQ(restored_model("after a crash"), "weights");
+
+  fails = false;
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  EXPECT_EQ(restored_model("later"), "other weights");
+  EXPECT_TRUE(eventually([&] { return !is_there("best/model"); }));
+  EXPECT_THAT(published_names(*storage_), testing::Contains("best_1"));
   publisher_.reset();  // it calls a function of this test
 }
 
