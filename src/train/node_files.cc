@@ -4,7 +4,9 @@
 #include <chrono>
 #include <exception>
 #include <system_error>
+#include <utility>
 
+#include "cadre/error.h"
 #include "checkpoint/checkpoint_files.h"
 #include "storage/remote_directory.h"
 
@@ -12,12 +14,21 @@ namespace cadre::train {
 
 bool NodeFiles::fetch(const UploadCheckpoint& upload) {
   bool is_any_on_node = false;
+  bool is_any_awaited = false;
   for (const CheckpointPart& part : upload.parts) {
     if (!part.node) continue;
     is_any_on_node = true;
+    const OnNode place(*part.node, part.path);
+    const auto there = here_.find(place);
+    if (there != here_.end() && there->second.number == upload.number) continue;
+    is_any_awaited = true;
     const std::string copy = checkpoint::copy_name(upload.number, part.rank);
-    coming_[{*part.node, part.path}] = {upload.number, copy};
+    coming_[place] = {upload.number, copy};
     engine_.fetch(*part.node, part.path, copy);
+  }
+  if (is_any_on_node && !is_any_awaited) {
+    to_download_again_.insert(upload.number);
+    engine_.wake();
   }
   return is_any_on_node;
 }
@@ -36,22 +47,30 @@ std::optional<Event> NodeFiles::arrived(const engine::Fetched& fetched) {
   here_.insert(std::move(part));
   const auto is_of_it = [&](const auto& entry) { return entry.second.number == number; };
   if (std::ranges::any_of(coming_, is_of_it)) return std::nullopt;
-  std::vector<std::filesystem::path> stored = stored_parts(number);
-  const auto parts = std::ranges::count_if(here_, is_of_it);
-  if (stored.empty() || std::ssize(stored) == parts) return CheckpointUploaded{number};
+  const std::size_t stored = stored_parts(number).size();
+  const auto parts = static_cast<std::size_t>(std::ranges::count_if(here_, is_of_it));
+  if (stored == 0 || stored == parts) return CheckpointUploaded{number};
   // Some nodes reach the storage, and others do not: what is merged is here.
-  const auto download = [this, stored = std::move(stored)] {
-    std::string fault;
+  if (std::optional<UploadFailed> failed = download(number)) return *std::move(failed);
+  return std::nullopt;
+}
+
+// Begins to download the files of stored parts. Returns why it cannot.
+std::optional<UploadFailed> NodeFiles::download(CheckpointNumber number) {
+  const auto fetch_all = [this, number, stored = stored_parts(number)] {
+    std::optional<UploadFailed> failed;
     try {
       for (const std::filesystem::path& part : stored) storage::fetch(part);
+    } catch (const OutOfSpace& error) {
+      failed = UploadFailed{number, error.what(), base::TryAgain::when_there_is_space};
     } catch (const std::exception& error) {
-      fault = error.what();
+      failed = UploadFailed{number, error.what(), base::TryAgain::never};
     }
     engine_.wake();
-    return fault;
+    return failed;
   };
   try {
-    downloads_.insert_or_assign(number, std::async(std::launch::async, download));
+    downloads_.insert_or_assign(number, std::async(std::launch::async, fetch_all));
   } catch (const std::system_error& error) {
     forget(number);
     return UploadFailed{number, std::string("no thread can be started: ") + error.what(), base::TryAgain::never};
@@ -71,17 +90,19 @@ std::vector<std::filesystem::path> NodeFiles::stored_parts(CheckpointNumber numb
 
 std::vector<Event> NodeFiles::look() {
   std::vector<Event> events;
+  for (const CheckpointNumber number : std::exchange(to_download_again_, {})) {
+    if (const std::optional<UploadFailed> failed = download(number)) events.emplace_back(*failed);
+  }
   for (auto one = downloads_.begin(); one != downloads_.end();) {
     if (one->second.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
       ++one;
       continue;
     }
-    auto [number, download] = std::pair(one->first, std::move(one->second));
+    auto [number, ended] = std::pair(one->first, std::move(one->second));
     one = downloads_.erase(one);
-    const std::string fault = download.get();
-    if (!fault.empty()) forget(number);
-    fault.empty() ? events.emplace_back(CheckpointUploaded{number})
-                  : events.emplace_back(UploadFailed{number, fault, base::TryAgain::never});
+    const std::optional<UploadFailed> failed = ended.get();
+    if (failed && failed->again == base::TryAgain::never) forget(number);
+    failed ? events.emplace_back(*failed) : events.emplace_back(CheckpointUploaded{number});
   }
   return events;
 }

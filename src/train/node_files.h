@@ -6,6 +6,7 @@
 #include <future>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +22,8 @@ class NodeFiles {
   NodeFiles(std::filesystem::path directory, engine::Engine& engine)
       : directory_(std::move(directory)), engine_(engine) {}
 
-  // Begins to fetch the parts of a checkpoint that are on nodes. Returns false if none is.
+  // Begins to fetch the parts of a checkpoint that are on nodes. Returns false if none is. Called again after a download
+  // for which there was no space, it only repeats that.
   bool fetch(const UploadCheckpoint& upload);
   // Returns what has become of the checkpoint, if that is known now.
   std::optional<Event> arrived(const engine::Fetched& fetched);
@@ -39,14 +41,16 @@ class NodeFiles {
   };
 
   std::vector<std::filesystem::path> stored_parts(CheckpointNumber number) const;
+  std::optional<UploadFailed> download(CheckpointNumber number);
   void forget(CheckpointNumber number);
 
   std::filesystem::path directory_;
   engine::Engine& engine_;
   std::map<OnNode, Part> coming_ = {};
   std::map<OnNode, Part> here_ = {};  // and not committed
-  // Downloads of parts that are in a storage only, while others are here; the value: why it has failed, or nothing.
-  std::map<CheckpointNumber, std::future<std::string>> downloads_ = {};
+  // Downloads of parts that are in a storage only, while others are here.
+  std::map<CheckpointNumber, std::future<std::optional<UploadFailed>>> downloads_ = {};
+  std::set<CheckpointNumber> to_download_again_ = {};
 };
 
 }  // namespace cadre::train

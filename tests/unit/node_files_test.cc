@@ -10,6 +10,7 @@
 #include "checkpoint/checkpoint_files.h"
 #include "storage/remote_directory.h"
 #include "support/temporary_directory.h"
+#include "support/without_space.h"
 #include "support/without_threads.h"
 #include "train/checkpoints.h"
 
@@ -189,6 +190,38 @@ TEST_F(NodeFilesTest, ADownloadForWhichThereIsNoThreadFailsTheCheckpointOnly) {
   EXPECT_THAT(failure, HasSubstr("could not be uploaded: no thread can be started"));
   EXPECT_THAT(engine.kept, ElementsAre(FieldsAre(7, ".reporting_1_0_0", ""), FieldsAre(8, ".reporting_1_1_0", "")));
   EXPECT_THAT(commits, IsEmpty());
+}
+
+TEST_F(NodeFilesTest, ADownloadForWhichThereIsNoSpaceIsRepeatedAndNothingIsFetchedAgain) {
+  namespace fs = std::filesystem;
+  const fs::path published = directory.path() / "published";
+  fs::create_directories(published / "checkpoint_0/0");
+  std::ofstream(published / "checkpoint_0/0/weights") << "weights";
+  storage::write_published_to(directory.path(), {.scheme = "file", .location = published.string()});
+  storage::make_remote(directory.path() / checkpoint::copy_name(0, 0),
+                       {.files = {{"weights", Dict{{"size", 7}, {"part", "0"}}}}, .place = "checkpoint_0"});
+  fs::create_directories(directory.path() / checkpoint::copy_name(0, 1));
+  const auto end_of_download = [this] {
+    for (;;) {
+      if (std::vector<Event> events = files.look(); !events.empty()) return std::move(events.front());
+    }
+  };
+  report({{.rank = 0, .path = ".reporting_1_0_0", .node = 7}, {.rank = 1, .path = ".reporting_1_1_0", .node = 8}});
+  arrives(7, ".reporting_1_0_0");
+  if (!test_support::without_space([&] { arrives(8, ".reporting_1_1_0"); }))
+    GTEST_SKIP() << "calls cannot be refused to a thread here";
+  EXPECT_EQ(checkpoints.upload_failed(std::get<UploadFailed>(end_of_download()), true, actions), "");
+  pass_on();
+  EXPECT_THAT(engine.kept, IsEmpty());
+
+  checkpoints.try_again(0, actions);
+  pass_on();
+  EXPECT_EQ(engine.fetches.size(), 2U);
+  checkpoints.uploaded(std::get<CheckpointUploaded>(end_of_download()), actions);
+  checkpoints.commit_ready(actions);
+  pass_on();
+  EXPECT_EQ(commits.size(), 1U);
+  EXPECT_TRUE(fs::exists(directory.path() / checkpoint::copy_name(0, 0) / "weights"));
 }
 
 TEST_F(NodeFilesTest, PartsThatAreAllStoredStayThere) {
