@@ -86,6 +86,19 @@ TEST(Command, EndsBySignal) {
   EXPECT_EQ(command.end(), "signal 9");
 }
 
+TEST(Command, IsKilledOnceWhenItsTimeHasCome) {
+  Command command(shell("exec sleep 600"));
+  const auto now = std::chrono::steady_clock::now();
+  command.kill_at(now + std::chrono::hours(1));
+  EXPECT_FALSE(command.update());
+  EXPECT_EQ(command.kill_time(), now + std::chrono::hours(1));
+  command.kill_at(now);
+  EXPECT_FALSE(command.update());
+  EXPECT_EQ(command.kill_time(), Command::TimePoint::max()) << "a loop that waits for it would not wait";
+  wait_for_end(command);
+  EXPECT_EQ(command.end(), "signal 9");
+}
+
 TEST(Command, ReadsItsInputToTheEnd) {
   CommandStart start = shell("wc -c");
   start.input = std::string(1'000'000, 'x');  // more than a pipe holds

@@ -435,6 +435,29 @@ TEST_F(NodesByCommandTest, AListThatBeganBeforeAJobWasCancelledDoesNotCancelItAg
   EXPECT_EQ(text_of(directory.path() / "cancelled"), job(1, 1).string() + "\n");
 }
 
+TEST_F(NodesByCommandTest, ASubmissionThatTakesMinutesQueuesItsJob) {
+  NodeCommands commands = queue();
+  commands.submit.back() = "until [ -e " + (directory.path() / "go").string() + " ]; do sleep 0.02; done; " +
+                           commands.submit.back();
+  begin(commands);
+  request({.id = 1});
+  ASSERT_TRUE(nodes->next_look().has_value());
+  EXPECT_GT(*nodes->next_look(), steady_clock::now() + std::chrono::minutes(5));
+  std::ofstream(directory.path() / "go").flush();
+  EXPECT_TRUE(until([&] { return nodes->processes().size() == 1; }));
+}
+
+TEST_F(NodesByCommandTest, ASubmissionThatIsKilledMayHaveQueuedItsJob) {
+  NodeCommands commands = queue();
+  commands.submit = {"/bin/sh", "-c", "kill -9 $$"};
+  begin(commands);
+  request({.id = 1});
+  ASSERT_TRUE(until_ended(1));
+  EXPECT_EQ(ended().front().reason,
+            "/bin/sh ended with signal 9; its job may be queued all the same, as " + node_name("jobs", 1, 0));
+  EXPECT_FALSE(ended().front().is_certain);
+}
+
 TEST_F(NodesByCommandTest, ASubmissionThatFailsOrHasNoIdIsSaid) {
   NodeCommands commands = queue();
   commands.submit = {"/bin/sh", "-c", "echo over quota >&2; exit 3"};

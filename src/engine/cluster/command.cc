@@ -214,7 +214,13 @@ bool Command::update() {
   const bool ended = has_ended_now();
   read_output();
   read_errors();
-  if (!ended) return false;
+  if (!ended) {
+    if (std::chrono::steady_clock::now() < kill_time_) return false;
+    kill_time_ = TimePoint::max();
+    kill(SIGKILL);
+    return false;
+  }
+  kill_time_ = TimePoint::max();
   end_.reset();
   output_pipe_.reset();
   errors_pipe_.reset();

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <memory>
@@ -30,6 +31,8 @@ struct CommandStart {
 
 class Command {
  public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
   // Bytes of its error messages that are kept, from the end.
   static constexpr std::size_t kMostErrors = std::size_t{16} << 10;
 
@@ -48,6 +51,10 @@ class Command {
   bool update();
   // Sends a signal to it and to all processes of its group; does nothing once it has ended.
   void kill(int signal) const;
+  // Lets update() send SIGKILL at this time or later, once: one that is stuck in the kernel ends when it pleases.
+  void kill_at(TimePoint time) { kill_time_ = time; }
+  // Returns when that is due; TimePoint::max(): never, or it was done.
+  TimePoint kill_time() const { return kill_time_; }
 
   // Returns descriptors that are readable when update() has something to do.
   std::vector<int> fds() const;
@@ -75,6 +82,7 @@ class Command {
   ::pid_t process_ = 0;
   bool is_child_ = true;            // false: it was taken over
   std::optional<int> status_ = {};  // of waitpid
+  TimePoint kill_time_ = TimePoint::max();
   base::FileDescriptor end_;        // readable when it has ended
   base::FileDescriptor output_pipe_;
   base::FileDescriptor errors_pipe_;

@@ -15,7 +15,9 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr auto kMostTime = seconds(30);  // of a command that ends by itself, and of an agent that is given back
+constexpr auto kMostTime = seconds(30);  // of a list, of a cancellation, and of what is given back
+// A busy batch system takes its time, and what is killed may have queued its job.
+constexpr auto kMostTimeToSubmit = std::chrono::minutes(10);
 constexpr auto kListAfterChange = seconds(5);
 constexpr auto kListOtherwise = seconds(30);
 constexpr auto kChange = seconds(60);
@@ -74,6 +76,7 @@ void NodesByCommand::begin(const Place& place, Node& node) {
                      .input = start_script(node.start, own_, place.second, has_queue(commands_)),
                      .carries_session = node.start.over_stdio,
                      .death_signal = ends_with_this ? SIGTERM : 0});
+    if (has_queue(commands_)) node.submit->kill_at(node.submitted + kMostTimeToSubmit);
     if (node.start.over_stdio) connections_.push_back({place.first, place.second, node.submit->take_session()});
     changed_ = node.submitted;
   } catch (const EngineError& error) {
@@ -162,15 +165,17 @@ void NodesByCommand::give_back(const Place& place, Node& node) {
   node.released = changed_ = Clock::now();
   if (node.submit == nullptr && node.job.empty()) return end(place, node, "given back");  // it waits for a host
   if (!has_queue(commands_)) node.submit->kill(SIGTERM);
+  if (node.submit != nullptr) node.submit->kill_at(std::min(node.submit->kill_time(), node.released + kMostTime));
   cancel(place, node);
 }
 
 // A job that is not known yet is cancelled when it is.
 void NodesByCommand::cancel(const Place& place, Node& node) {
   if (commands_.cancel.empty() || node.cancel != nullptr || (has_queue(commands_) && node.job.empty())) return;
-  node.next_cancel = Clock::now() + kMostTime;
+  node.next_cancel = TimePoint::max();
   try {
     node.cancel = run(commands_.cancel, place, node);
+    node.cancel->kill_at(Clock::now() + kMostTime);
   } catch (const EngineError&) {  // no free processes or descriptors for the moment
     node.next_cancel = Clock::now() + kListSoon;
   }
@@ -184,16 +189,14 @@ bool NodesByCommand::is_to_be_cancelled(const Node& node) const {
 }
 
 void NodesByCommand::look_at_cancellation(const Place& place, Node& node) {
-  const bool is_due = Clock::now() >= node.next_cancel;
-  if (is_due) node.next_cancel = TimePoint::max();
   if (node.cancel == nullptr) {
-    if (is_due && is_to_be_cancelled(node)) cancel(place, node);
+    if (Clock::now() < node.next_cancel) return;
+    node.next_cancel = TimePoint::max();
+    if (is_to_be_cancelled(node)) cancel(place, node);
     return;
   }
-  if (is_due) node.cancel->kill(SIGKILL);
   if (!node.cancel->update()) return;
   node.cancel.reset();
-  node.next_cancel = TimePoint::max();
   node.is_cancelled = true;  // or the agent had ended before; if neither, a list says so
   node.cancelled = changed_ = Clock::now();
 }
@@ -241,16 +244,19 @@ void NodesByCommand::look(const Place& place, Node& node) {
 }
 
 void NodesByCommand::look_at_agent(const Place& place, Node& node) {
-  if (node.is_released && Clock::now() > node.released + kMostTime) node.submit->kill(SIGKILL);
   if (!node.submit->update() || node.has_ended) return;
   end(place, node, how_it_ended(commands_, *node.submit), agent_end(node.submit->errors()).has_value());
   if (!node.is_cancelled) cancel(place, node);
 }
 
 void NodesByCommand::look_at_submission(const Place& place, Node& node) {
-  if (Clock::now() > node.submitted + kMostTime) node.submit->kill(SIGKILL);
   if (!node.submit->update()) return;
   const std::unique_ptr<Command> command = std::move(node.submit);
+  if (command->end().starts_with("signal"))
+    return end(place, node,
+               fmt::format("{}; its job may be queued all the same, as {}", how_it_ended(commands_, *command),
+                           node_name(jobs_, place.first, place.second)),
+               false);
   if (!command->has_succeeded()) return end(place, node, how_it_ended(commands_, *command));
   const std::optional<std::string> id = job_id(command->output(), commands_.id);
   if (!id)
@@ -287,11 +293,11 @@ void NodesByCommand::look_at_list() {
     try {
       list_ = std::make_unique<Command>(
           CommandStart{.arguments = filled(commands_.list, {}, ids), .environment = as_environment(own_)});
+      list_->kill_at(listed_ + kMostTime);
     } catch (const EngineError&) {  // no free processes or descriptors for the moment
     }
   }
   if (list_ == nullptr) return;
-  if (Clock::now() > listed_ + kMostTime) list_->kill(SIGKILL);
   if (!list_->update()) return;
   const std::unique_ptr<Command> list = std::move(list_);
   Listing listing{.printed = std::string(list->output()),
@@ -346,11 +352,12 @@ std::optional<NodesByCommand::TimePoint> NodesByCommand::next_look() const {
   TimePoint next = TimePoint::max();
   for (const auto& [place, node] : nodes_) {
     next = std::min(next, node.next_cancel);
-    if (node.submit != nullptr && has_queue(commands_)) next = std::min(next, node.submitted + kMostTime);
-    if (node.submit != nullptr && node.is_released && !node.has_ended) next = std::min(next, node.released + kMostTime);
+    for (const auto* command : {&node.submit, &node.cancel}) {
+      if (*command != nullptr) next = std::min(next, (*command)->kill_time());
+    }
     if (!node.job.empty() && !node.has_ended && list_ == nullptr) next = std::min(next, next_list_);
   }
-  if (list_ != nullptr) next = std::min(next, listed_ + kMostTime);
+  if (list_ != nullptr) next = std::min(next, list_->kill_time());
   if (next == TimePoint::max()) return std::nullopt;
   return next;
 }

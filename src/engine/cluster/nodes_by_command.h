@@ -63,7 +63,7 @@ class NodesByCommand final : public Provider {
     TimePoint released = {};
     bool has_ended = false;
     std::unique_ptr<Command> cancel = {};
-    TimePoint next_cancel = TimePoint::max();  // to end that command, or to start it
+    TimePoint next_cancel = TimePoint::max();  // to start that command
     bool is_cancelled = false;                 // the command has ended
     TimePoint cancelled = {};                  // then
   };

@@ -261,8 +261,10 @@ void RayActors::give_up(Launcher& launcher, std::string why) {
 }
 
 bool RayActors::look(Launcher& launcher) {
-  const bool is_late = Clock::now() >= launcher.killed_at;
-  if (is_late) give_up(launcher, "Ray's launcher does not answer");
+  if (Clock::now() >= launcher.killed_at) {
+    launcher.killed_at = TimePoint::max();
+    give_up(launcher, "Ray's launcher does not answer");
+  }
   write(launcher);
   const bool has_ended = launcher.command->update();
   read(launcher);

@@ -56,15 +56,12 @@ SlurmJobs::SlurmJobs(std::string experiment, slurm::Variables own)
 }
 
 std::unique_ptr<Command> SlurmJobs::run(slurm::Words words, std::string input, slurm::Variables added) const {
-  return std::make_unique<Command>(CommandStart{.arguments = std::move(words),
-                                                .environment = slurm::job_environment(own_, added),
-                                                .directory = {},
-                                                .input = std::move(input)});
-}
-
-bool SlurmJobs::has_ended(Command& command, TimePoint started) {
-  if (Clock::now() > started + kMostTime) command.kill(SIGKILL);
-  return command.update();
+  auto command = std::make_unique<Command>(CommandStart{.arguments = std::move(words),
+                                                        .environment = slurm::job_environment(own_, added),
+                                                        .directory = {},
+                                                        .input = std::move(input)});
+  command->kill_at(Clock::now() + kMostTime);
+  return command;
 }
 
 void SlurmJobs::request(const NodeRequest& request, const AgentStart& start) {
@@ -101,7 +98,7 @@ void SlurmJobs::try_again(Request& request, const std::string& why) {
 }
 
 void SlurmJobs::look_at_submission(Request& request) {
-  if (!has_ended(*request.submission, request.submitted)) return;
+  if (!request.submission->update()) return;
   const std::unique_ptr<Command> command = std::move(request.submission);
   const std::string errors(command->errors());
   if (command->has_succeeded() && slurm::submitted_job(command->output())) {
@@ -186,7 +183,6 @@ void SlurmJobs::start_errands() {
     }
     if (!cancellation_.command && !to_cancel_.empty() &&
         (cancellation_.next == TimePoint::max() || now >= cancellation_.next)) {
-      cancellation_.started = now;
       cancellation_.next = now + kCancelAgain;
       cancellation_.command = run(slurm::cancel_command({to_cancel_.begin(), to_cancel_.end()}), "", {});
       cancellation_.next = TimePoint::max();
@@ -198,7 +194,7 @@ void SlurmJobs::start_errands() {
 }
 
 void SlurmJobs::look_at_cancellation() {
-  if (!cancellation_.command || !has_ended(*cancellation_.command, cancellation_.started)) return;
+  if (!cancellation_.command || !cancellation_.command->update()) return;
   const bool is_done =
       cancellation_.command->has_succeeded() || !slurm::is_unreachable(cancellation_.command->errors());
   cancellation_.command.reset();
@@ -213,7 +209,7 @@ void SlurmJobs::look_at_cancellation() {
 }
 
 void SlurmJobs::look_at_list() {
-  if (!list_.command || !has_ended(*list_.command, list_.started)) return;
+  if (!list_.command || !list_.command->update()) return;
   const std::unique_ptr<Command> command = std::move(list_.command);
   if (!command->has_succeeded() || command->is_output_cut()) {
     ++list_.failures;
@@ -319,12 +315,12 @@ std::vector<ProviderEvent> SlurmJobs::take_events() {
 
 std::optional<SlurmJobs::TimePoint> SlurmJobs::next_look() const {
   if (!events_.empty()) return Clock::now();
-  TimePoint next = list_.command ? list_.started + kMostTime : list_.next;
-  if (cancellation_.command) next = std::min(next, cancellation_.started + kMostTime);
+  TimePoint next = list_.command ? list_.command->kill_time() : list_.next;
+  if (cancellation_.command) next = std::min(next, cancellation_.command->kill_time());
   if (!cancellation_.command && !to_cancel_.empty())
     next = std::min(next, cancellation_.next == TimePoint::max() ? Clock::now() : cancellation_.next);
   for (const auto& [id, request] : requests_) {
-    if (request.submission) next = std::min(next, request.submitted + kMostTime);
+    if (request.submission) next = std::min(next, request.submission->kill_time());
     if (!request.submission && !request.is_submitted && !request.may_be_there) next = std::min(next, request.next);
   }
   if (next == TimePoint::max()) return std::nullopt;

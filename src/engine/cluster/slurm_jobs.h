@@ -64,9 +64,8 @@ class SlurmJobs final : public Provider {
     std::int64_t failures = 0;
   };
 
+  // Starts a command that is killed if it takes too long.
   std::unique_ptr<Command> run(slurm::Words words, std::string input, slurm::Variables added) const;
-  // Returns true once the command has ended. One that takes too long is killed.
-  static bool has_ended(Command& command, TimePoint started);
 
   void submit(std::uint64_t id, Request& request);
   void look_at_submission(Request& request);

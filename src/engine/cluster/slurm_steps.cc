@@ -99,8 +99,9 @@ void SlurmSteps::try_again(Step& step, const std::string& why) {
 void SlurmSteps::end(Step& step) {
   if (step.is_ending) return;
   step.is_ending = true;
-  step.next = steady_clock::now() + kTimeToEnd;
-  if (step.command) step.command->kill(SIGTERM);
+  if (!step.command) return;
+  step.command->kill(SIGTERM);
+  step.command->kill_at(steady_clock::now() + kTimeToEnd);
 }
 
 void SlurmSteps::release(std::uint64_t request) {
@@ -171,16 +172,14 @@ bool SlurmSteps::is_giving_back() const {
 }
 
 bool SlurmSteps::look(Step& step) {
-  const bool is_due = steady_clock::now() >= step.next;
   if (!step.command) {
     if (step.is_ending) {
       events_.push_back(AgentEnded{.request = step.request.id, .ordinal = step.ordinal, .reason = "given back"});
       return false;
     }
-    if (is_due) start(step);
+    if (steady_clock::now() >= step.next) start(step);
     return true;
   }
-  if (step.is_ending && is_due) step.command->kill(SIGKILL);
   const bool has_ended = step.command->update();
   const std::string errors(step.command->errors());
   if (!has_ended) {
@@ -226,18 +225,17 @@ void SlurmSteps::look_soon() { next_question_ = TimePoint::min(); }
 void SlurmSteps::look_at_limit() {
   const TimePoint now = steady_clock::now();
   if (question_) {
-    if (now > asked_ + kTimeToAnswer) question_->kill(SIGKILL);
     if (!question_->update()) return;
     const std::unique_ptr<Command> answer = std::move(question_);
     if (const auto span = slurm::parse_span(answer->output()); span && answer->has_succeeded()) set_limit(*span);
   }
   if (now < next_question_) return;
   next_question_ = now + kLimitPeriod;
-  asked_ = now;
   try {
     question_ = std::make_unique<Command>(
         CommandStart{.arguments = slurm::span_command(own_),
                      .environment = slurm::step_environment(own_, {{"SLURM_TIME_FORMAT", "%s"}})});
+    question_->kill_at(now + kTimeToAnswer);
   } catch (const EngineError&) {  // no squeue, or no free processes or descriptors for the moment
   }
 }
@@ -250,9 +248,12 @@ std::vector<ProviderEvent> SlurmSteps::take_events() {
 
 std::optional<SlurmSteps::TimePoint> SlurmSteps::next_look() const {
   if (!events_.empty()) return steady_clock::now();
-  TimePoint next = question_ ? asked_ + kTimeToAnswer : next_question_;
-  for (const auto& step : steps_)
-    next = std::min(next, step->command || !step->is_ending ? step->next : steady_clock::now());
+  TimePoint next = question_ ? question_->kill_time() : next_question_;
+  for (const auto& step : steps_) {
+    const TimePoint without_command = step->is_ending ? steady_clock::now() : step->next;
+    next = std::min(next, step->command ? step->command->kill_time() : without_command);
+  }
+  if (next == TimePoint::max()) return std::nullopt;
   return next;
 }
 

@@ -44,7 +44,7 @@ class SlurmSteps final : public Provider {
     std::unique_ptr<Command> command = {};     // empty: not started again yet
     std::string waits_for = {};                // as told last
     std::int64_t failures = 0;                 // in a row, to reach Slurm
-    TimePoint next = TimePoint::max();         // to start it again, or to kill it
+    TimePoint next = TimePoint::max();         // to start it again
     bool is_ending = false;
   };
 
@@ -62,7 +62,6 @@ class SlurmSteps final : public Provider {
   double begun_;                            // when this object was made, in seconds since 1970
   std::optional<TimePoint> ends_ = {};      // the allocation
   std::unique_ptr<Command> question_ = {};  // for that
-  TimePoint asked_ = {};
   TimePoint next_question_ = TimePoint::min();
   std::vector<std::unique_ptr<Step>> steps_ = {};
   std::vector<AgentConnection> connections_ = {};
