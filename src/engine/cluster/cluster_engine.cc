@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <ranges>
+#include <span>
 #include <utility>
 
 #include "base/checksum.h"
@@ -62,6 +63,7 @@ constexpr auto kAskForLimitBefore = 10s;  // that a node is drained: its limit m
 constexpr int kBacklog = 1024;
 // In a run's directory, while it has nodes: what agents print (AgentStart::log). Hidden, as the lock is.
 constexpr const char* kLogFolder = ".agents";
+constexpr std::uint64_t kMostLogRead = std::uint64_t{64} << 10;  // bytes, for its last line
 // A node whose unsent messages are more is given up; each of its workers may be sent the largest one besides.
 constexpr std::size_t kMostKeptBytes = std::size_t{64} << 20;
 constexpr std::size_t kMostKeptPieces = 100'000;
@@ -75,6 +77,14 @@ std::string address_of_peer(int socket) {
   socklen_t size = sizeof address;
   if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
   return base::ip_address(reinterpret_cast<const sockaddr&>(address));
+}
+
+// Returns what stands at the end of a log, which may have any size.
+std::string end_of_log(const base::ReadableFile& log) {
+  const std::uint64_t size = log.size();
+  std::string end(std::min(size, kMostLogRead), '\0');
+  end.resize(log.read(size - end.size(), std::as_writable_bytes(std::span(end))));
+  return end;
 }
 
 // For a node whose connection has no addresses.
@@ -337,7 +347,7 @@ std::string ClusterEngine::text_of(const AgentEnded& ended) const {
     if (kept_in_.empty() || !line.empty()) continue;
     try {
       const auto file = base::ReadableFile::open(kept_in_ / kLogFolder / name, base::ReadableFile::Links::refuse);
-      if (file) line = last_line(base::read_file(file->path()));
+      if (file) line = last_line(end_of_log(*file));
     } catch (const StorageError&) {  // NOLINT(bugprone-empty-catch): without it the provider's word must do
     }
   }
