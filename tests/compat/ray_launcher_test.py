@@ -2,6 +2,7 @@
 the real one."""
 
 import concurrent.futures
+import errno
 import json
 import os
 import pathlib
@@ -141,6 +142,33 @@ class RequestTest(unittest.TestCase):
                     self.launcher.obey({"order": "release", "request": 1, "ordinal": ordinal})
                 self.handle_ends()
                 self.expect_nothing_left(ray)
+
+
+class ListenTest(unittest.TestCase):
+    def test_a_controller_is_admitted_after_one_for_which_there_was_no_descriptor(self):
+        here, there = socket.socketpair()
+        self.addCleanup(here.close)
+        self.addCleanup(there.close)
+        accept = socket.socket.accept
+        faults = [OSError(errno.EMFILE, os.strerror(errno.EMFILE))]
+
+        def accept_in_turn(listener):
+            if faults:
+                raise faults.pop()
+            return accept(listener)
+        module = load_launcher()
+        module.LOOKS_SOON_S = 0.01
+        self.enterContext(unittest.mock.patch.dict(os.environ, {module.MARK: "the mark"}))
+        self.enterContext(unittest.mock.patch.object(socket.socket, "accept", accept_in_turn))
+        launcher = module.Launcher(there, {"outlives": True, "address": ""})
+        controller = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.addCleanup(controller.close)
+        controller.connect(f"\0cadre-ray-{os.getpid()}")
+        controller.sendall(json.dumps({"mark": "the mark"}).encode() + b"\n")
+        what, connection, _ = launcher.inbox.get(timeout=60)
+        self.addCleanup(connection.close)
+        self.assertEqual(what, "came")
+        self.assertEqual(faults, [])
 
 
 if __name__ == "__main__":

@@ -240,8 +240,11 @@ class Launcher:
 
         def accept():
             while True:
-                connection, _ = listener.accept()
-                threading.Thread(target=self._admit, args=[connection], daemon=True).start()
+                try:
+                    connection, _ = listener.accept()
+                    threading.Thread(target=self._admit, args=[connection], daemon=True).start()
+                except (OSError, RuntimeError):  # no descriptors or no threads for the moment
+                    time.sleep(LOOKS_SOON_S)
         threading.Thread(target=accept, daemon=True).start()
 
     def _admit(self, connection):
