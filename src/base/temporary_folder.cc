@@ -21,19 +21,6 @@ namespace {
 
 constexpr std::string_view kDrawn = "XXXXXX";
 
-// Returns the system's folder for temporary files.
-fs::path parent_of_temporary_folders() {
-  std::error_code fault;
-  fs::path parent = fs::temp_directory_path(fault);
-  if (!fault) return parent;
-  constexpr std::array names{"TMPDIR", "TMP", "TEMP", "TEMPDIR"};  // in the order in which the library looks at them
-  const auto is_set = [](const char* variable) { return std::getenv(variable) != nullptr; };
-  const auto* const name = std::ranges::find_if(names, is_set);
-  const std::string place = name == names.end() ? "/tmp" : std::string(*name) + "=" + std::getenv(*name);
-  throw StorageError("the folder for temporary files cannot be used (" + place + "): " + fault.message() +
-                     "; set TMPDIR to a directory that is there");
-}
-
 FileDescriptor open_folder(const fs::path& path) {
   return FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
@@ -60,6 +47,18 @@ void remove_abandoned(const fs::path& parent, const std::string& prefix) {
 }
 
 }  // namespace
+
+fs::path parent_of_temporary_folders() {
+  std::error_code fault;
+  fs::path parent = fs::temp_directory_path(fault);
+  if (!fault) return parent;
+  constexpr std::array names{"TMPDIR", "TMP", "TEMP", "TEMPDIR"};  // in the order in which the library looks at them
+  const auto is_set = [](const char* variable) { return std::getenv(variable) != nullptr; };
+  const auto* const name = std::ranges::find_if(names, is_set);
+  const std::string place = name == names.end() ? "/tmp" : std::string(*name) + "=" + std::getenv(*name);
+  throw StorageError("the folder for temporary files cannot be used (" + place + "): " + fault.message() +
+                     "; set TMPDIR to a directory that is there");
+}
 
 TemporaryFolder::TemporaryFolder(std::string_view purpose) {
   const fs::path parent = parent_of_temporary_folders();

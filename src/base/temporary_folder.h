@@ -10,6 +10,10 @@
 
 namespace cadre::base {
 
+// Returns the system's folder for temporary files. Throws StorageError, with the variable that names it, if there is no
+// such folder.
+std::filesystem::path parent_of_temporary_folders();
+
 class TemporaryFolder {
  public:
   // Makes the folder in the system's folder for temporary files, with a name that begins with `purpose`. Removes

@@ -4,6 +4,7 @@
 
 #include "base/directory.h"
 #include "base/system_error.h"
+#include "base/temporary_folder.h"
 #include "storage/remote_directory.h"
 #include "storage/uri.h"
 #include "store/checkpoint_access.h"
@@ -60,7 +61,7 @@ void CheckpointAccess::make_readable(const fs::path& directory) {
 Checkpoint::Reading Checkpoint::as_directory() const {
   CheckpointAccess::make_readable(path_);
   if (fs::path here = storage::directory_with_files(path_); !here.empty()) return Reading(std::move(here));
-  std::string path = (fs::temp_directory_path() / "cadre_checkpoint_XXXXXX").string();
+  std::string path = (base::parent_of_temporary_folders() / "cadre_checkpoint_XXXXXX").string();
   if (::mkdtemp(path.data()) == nullptr) base::throw_storage_error("make the directory", path);
   CheckpointDirectory directory(path);
   storage::download_remote(path_, directory.path());

@@ -2,12 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <filesystem>
 
 #include "base/json.h"
 #include "cadre/object.h"
+#include "storage/remote_directory.h"
 #include "support/message_of.h"
+#include "support/temporary_directory.h"
 
 namespace cadre {
 namespace {
@@ -39,6 +42,18 @@ TEST(CheckpointInAConfig, AnotherKindOfReferenceOrValueIsNone) {
 TEST(CheckpointInAConfig, SeveralComeBackAsAVector) {
   const Config config{{"ensemble", list(Checkpoint::from_directory("/a"), Checkpoint::from_directory("/b"))}};
   EXPECT_EQ(config.get<std::vector<Checkpoint>>("ensemble").at(1).path(), "/b");
+}
+
+TEST(Checkpoint, ThatCannotBeDownloadedWithoutAFolderForTemporaryFilesSaysWhichIsMissing) {
+  const test_support::TemporaryDirectory folder;
+  const test_support::TemporaryFilesIn here(folder);
+  const std::string missing = folder / "missing";
+  ::setenv("TMPDIR", missing.c_str(), 1);
+  storage::write_published_to(folder.path(), {.scheme = "s3", .location = "bucket/run"});
+  storage::make_remote(folder / "checkpoint", {.files = {{"model", Dict{{"size", 7}}}}});
+  const Checkpoint checkpoint = Checkpoint::from_directory(folder / "checkpoint");
+  EXPECT_THAT(message_of<StorageError>([&] { checkpoint.as_directory(); }),
+              AllOf(HasSubstr("(TMPDIR=" + missing + "): "), HasSubstr("; set TMPDIR")));
 }
 
 }  // namespace
