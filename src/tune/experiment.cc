@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/cut_text.h"
 #include "base/retry_delay.h"
 #include "cadre/detail/enum_names.h"
 #include "checkpoint/checkpoint_files.h"
@@ -637,7 +638,7 @@ void Experiment::warn_about_text(const Trial& trial, const Metrics& metrics) {
     if (value == nullptr || !value->is_string() || !warned_of_text_.insert(name).second) return;
     actions_->push_back(Say{
         fmt::format("Warning: trial {} has reported \"{}\" as text, {}: it counts for nothing. Report it as a number",
-                    trial.id, name, to_json(Value(value->get<std::string>().substr(0, 40))))});
+                    trial.id, name, to_json(Value(std::string(base::first_bytes(value->get<std::string>(), 40)))))});
   };
   warn(options_.tune_config.metric.name);
   for (const std::string& name : stoppers_.metrics()) warn(name);

@@ -15,6 +15,7 @@
 #include <optional>
 #include <typeinfo>
 
+#include "base/cut_text.h"
 #include "base/type_name.h"
 #include "channel/worker_end.h"
 #include "storage/remote_directory.h"
@@ -141,15 +142,13 @@ std::string describe_current_exception() {
   try {
     throw;
   } catch (const HostError& error) {
-    text = error.what();
-    if (text.size() > max_description_bytes) text.erase(0, text.size() - max_description_bytes);
+    text = base::last_bytes(error.what(), max_description_bytes);
   } catch (const std::exception& error) {
     append_description(text, error);
   } catch (...) {
     text = "an exception of type " + type_name(abi::__cxa_current_exception_type());
   }
-  if (text.size() > max_description_bytes) text.resize(max_description_bytes);
-  return text;
+  return std::string(base::first_bytes(text, max_description_bytes));
 }
 
 std::string with_memory_limit(std::string description, std::uint64_t memory_bytes) {

@@ -55,6 +55,12 @@ TEST(RunWorker, ADescriptionIsAtMost64KiB) {
   EXPECT_EQ(described([] { throw std::runtime_error(std::string(1 << 20, 'x')); }).size(), std::size_t{64} << 10);
 }
 
+TEST(RunWorker, ADescriptionIsNotCutWithinACharacter) {
+  std::string text(std::size_t{64} << 10, 'x');
+  text.replace(text.size() - std::string("std::runtime_error: ").size() - 1, 1, "\u00e9");
+  EXPECT_TRUE(described([&] { throw std::runtime_error(text); }).ends_with('x'));
+}
+
 TEST(RunWorker, WantOfMemoryNamesTheLimit) {
   constexpr std::uint64_t limit = std::uint64_t{64} << 20;
   EXPECT_EQ(with_memory_limit(described([] { throw std::bad_alloc(); }), limit),

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/cut_text.h"
 #include "base/retry_delay.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
@@ -247,11 +248,13 @@ void RayActors::read_lines(Launcher& launcher) {
       std::visit([&](const auto& said) { hear(launcher, said); }, ray::parse_said(line, Clock::now()));
     } catch (const Error&) {
       give_up(launcher,
-              fmt::format("Ray's launcher says what is none of its messages: {}", line.substr(0, kMostShownOfLine)));
+              fmt::format("Ray's launcher says what is none of its messages: {}",
+                          base::first_bytes(line, kMostShownOfLine)));
     }
   }
   if (launcher.in.size() > ray::kMostLine)
-    give_up(launcher, fmt::format("Ray's launcher says too much at once: {}", launcher.in.substr(0, kMostShownOfLine)));
+    give_up(launcher, fmt::format("Ray's launcher says too much at once: {}",
+                                  base::first_bytes(launcher.in, kMostShownOfLine)));
 }
 
 void RayActors::give_up(Launcher& launcher, std::string why) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/cut_text.h"
+
 namespace cadre::engine::cluster {
 namespace {
 
@@ -39,14 +41,14 @@ std::string in_one_line(std::string_view printed) {
     next = next.substr(0, next.find_last_not_of(kBlanks) + 1);
     if (!next.empty()) line += (line.empty() ? "" : "; ") + std::string(next);
   }
-  if (line.size() > kMostPrintedBytes) line = "..." + line.substr(line.size() - kMostPrintedBytes);
+  if (line.size() > kMostPrintedBytes) line = "..." + std::string(base::last_bytes(line, kMostPrintedBytes));
   return line;
 }
 
 std::string last_line(std::string_view printed) {
   printed = printed.substr(0, printed.find_last_not_of(" \n") + 1);
   printed = printed.substr(printed.find_last_of('\n') + 1);
-  return std::string(printed.substr(0, kMostPrintedBytes));
+  return std::string(base::first_bytes(printed, kMostPrintedBytes));
 }
 
 }  // namespace cadre::engine::cluster

@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "base/cut_text.h"
 #include "base/display_text.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
@@ -25,7 +26,7 @@ std::string last_line(std::span<const std::byte> noise) {
   if (const std::size_t end = text.rfind('\n'); end != text.npos) text = text.substr(0, end);
   while (text.ends_with('\n')) text.remove_suffix(1);
   text = text.substr(text.rfind('\n') + 1);
-  return base::printable(text.substr(0, kMostQuoted), base::Encoding::utf8);
+  return base::printable(base::first_bytes(text, kMostQuoted), base::Encoding::utf8);
 }
 
 // Returns a further descriptor of the same stream, which no program that is executed inherits.

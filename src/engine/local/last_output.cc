@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "base/cut_text.h"
 #include "base/file.h"
 #include "base/native_stack.h"
 #include "base/utf8.h"
@@ -120,7 +121,7 @@ std::string describe_output(std::string_view end_of_stderr) {
   if (lines.size() > kMostOutputLines) lines.erase(lines.begin(), lines.end() - kMostOutputLines);
   std::string text;
   for (const std::string_view line : lines) text.append(text.empty() ? "  " : "\n  ").append(line);
-  if (text.size() > kMostOutputBytes) text = "  ..." + text.substr(text.size() - kMostOutputBytes);
+  if (text.size() > kMostOutputBytes) text = "  ..." + std::string(base::last_bytes(text, kMostOutputBytes));
   if (mark != end_of_stderr.npos) {
     const std::vector<std::string_view> frames = lines_of(end_of_stderr.substr(mark + kBackTraceMark.size()));
     text += fmt::format("{}  back trace after {}", text.empty() ? "" : "\n", frames.empty() ? "" : frames.front());

@@ -1,5 +1,6 @@
 #include "tune/program/report_line.h"
 
+#include "base/cut_text.h"
 #include "base/display_text.h"
 #include "base/json.h"
 #include "cadre/error.h"
@@ -10,7 +11,7 @@ namespace {
 constexpr std::size_t kMostShown = 200;  // bytes of a line in a message
 
 [[noreturn]] void refuse_line(std::string_view line, const std::string& why) {
-  const std::string shown(line.substr(0, kMostShown));
+  const std::string shown(base::first_bytes(line, kMostShown));
   throw InvalidArgument("the program wrote to CADRE_REPORT_FD: " + shown + (line.size() > kMostShown ? "..." : "") +
                         "\n" + why);
 }

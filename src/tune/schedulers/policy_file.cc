@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "base/cut_text.h"
 #include "base/file.h"
 #include "base/json.h"
 
@@ -19,7 +20,7 @@ constexpr std::size_t kMostFaults = 10;  // in one message
 std::string shown(const Value& value) {
   constexpr std::size_t most = 60;
   const std::string text = to_json(value);
-  return text.size() <= most ? text : text.substr(0, most) + "...";
+  return text.size() <= most ? text : std::string(base::first_bytes(text, most)) + "...";
 }
 
 PolicyLine parse_line(std::string_view text) {
