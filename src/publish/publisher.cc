@@ -388,8 +388,9 @@ void Publisher::forget_all_but(const std::vector<store::CheckpointRow>& rows) {
       continue;
     }
     if (one.is_sealed && !one.is_remote)
-      evictable.emplace(one.directory, storage::Remote{.files = one.files,
-                                                       .place = one.place == one.directory ? std::string() : one.place});
+      evictable.emplace(
+          one.directory,
+          storage::Remote{.files = one.files, .place = one.place == one.directory ? std::string() : one.place});
     ++entry;
   }
   std::set<std::string> left = directories_of(rows);

@@ -22,8 +22,8 @@ class NodeFiles {
   NodeFiles(std::filesystem::path directory, engine::Engine& engine)
       : directory_(std::move(directory)), engine_(engine) {}
 
-  // Begins to fetch the parts of a checkpoint that are on nodes. Returns false if none is. Called again after a download
-  // for which there was no space, it only repeats that.
+  // Begins to fetch the parts of a checkpoint that are on nodes. Returns false if none is. Called again after a
+  // download for which there was no space, it only repeats that.
   bool fetch(const UploadCheckpoint& upload);
   // Returns what has become of the checkpoint, if that is known now.
   std::optional<Event> arrived(const engine::Fetched& fetched);

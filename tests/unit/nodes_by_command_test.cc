@@ -437,8 +437,8 @@ TEST_F(NodesByCommandTest, AListThatBeganBeforeAJobWasCancelledDoesNotCancelItAg
 
 TEST_F(NodesByCommandTest, ASubmissionThatTakesMinutesQueuesItsJob) {
   NodeCommands commands = queue();
-  commands.submit.back() = "until [ -e " + (directory.path() / "go").string() + " ]; do sleep 0.02; done; " +
-                           commands.submit.back();
+  commands.submit.back() =
+      "until [ -e " + (directory.path() / "go").string() + " ]; do sleep 0.02; done; " + commands.submit.back();
   begin(commands);
   request({.id = 1});
   ASSERT_TRUE(nodes->next_look().has_value());

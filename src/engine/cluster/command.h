@@ -83,7 +83,7 @@ class Command {
   bool is_child_ = true;            // false: it was taken over
   std::optional<int> status_ = {};  // of waitpid
   TimePoint kill_time_ = TimePoint::max();
-  base::FileDescriptor end_;        // readable when it has ended
+  base::FileDescriptor end_;  // readable when it has ended
   base::FileDescriptor output_pipe_;
   base::FileDescriptor errors_pipe_;
   base::FileDescriptor session_;

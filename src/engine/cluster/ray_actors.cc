@@ -247,14 +247,13 @@ void RayActors::read_lines(Launcher& launcher) {
     try {
       std::visit([&](const auto& said) { hear(launcher, said); }, ray::parse_said(line, Clock::now()));
     } catch (const Error&) {
-      give_up(launcher,
-              fmt::format("Ray's launcher says what is none of its messages: {}",
-                          base::first_bytes(line, kMostShownOfLine)));
+      give_up(launcher, fmt::format("Ray's launcher says what is none of its messages: {}",
+                                    base::first_bytes(line, kMostShownOfLine)));
     }
   }
   if (launcher.in.size() > ray::kMostLine)
-    give_up(launcher, fmt::format("Ray's launcher says too much at once: {}",
-                                  base::first_bytes(launcher.in, kMostShownOfLine)));
+    give_up(launcher,
+            fmt::format("Ray's launcher says too much at once: {}", base::first_bytes(launcher.in, kMostShownOfLine)));
 }
 
 void RayActors::give_up(Launcher& launcher, std::string why) {
