@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cmath>
 #include <new>
 #include <stdexcept>
 
@@ -420,6 +421,16 @@ TEST(Experiment, ADonorThatDoesNoBetterIsNotExploited) {
     EXPECT_THAT(driver.report(0, at(iteration, 0.5), ".reporting"), IsEmpty());
     EXPECT_THAT(driver.report(1, at(iteration, 0.5), ".reporting"), IsEmpty());
   }
+}
+
+// As in Ray Tune: a score that is no number says neither that a trial is bad nor that it is good.
+TEST(Experiment, ATrialWhoseScoreIsNanIsNeitherReplacedNorADonor) {
+  Driver driver(pbt(3), 3);
+  EXPECT_THAT(driver.report(0, at(2, 0.9), ".reporting"), IsEmpty());
+  EXPECT_THAT(driver.report(1, at(2, std::nan("")), ".reporting"), IsEmpty());
+  EXPECT_THAT(driver.report(2, at(2, 0.1), ".reporting"), ElementsAre("exploit 2"));
+  EXPECT_EQ(driver.all<LogExploit>().at(0)->donor, 0u);
+  EXPECT_THAT(driver.report(1, at(4, 0.05), ".reporting"), ElementsAre("exploit 1")) << "its next score is a number";
 }
 
 TEST(Experiment, AReportOfASupersededWorkerIsRefused) {

@@ -142,7 +142,8 @@ struct ExploreFunction {
 /// becomes a donor with its latest committed checkpoint, which is kept as long as another trial may need it, regardless
 /// of `num_to_keep`. All other trials simply continue. A trial that reaches its first interval without having reported
 /// a checkpoint fails, because no trial could exploit it; a trainable class, and a writer given to report(), are asked
-/// for a checkpoint then.
+/// for a checkpoint then. A trial whose last score is NaN is compared with no other, as in Ray Tune: it is neither
+/// replaced nor a donor, and goes on.
 ///
 /// Exploring changes each key of `hyperparam_mutations`, in order: with `resample_probability` it is drawn anew;
 /// otherwise a number is multiplied by one of `perturbation_factors` (an integer moves by at least 1, a multiple of a q
