@@ -231,6 +231,11 @@ TEST(Asha, BadOptionsAreNamedBeforeAnythingRuns) {
   EXPECT_THAT(fault({.grace_period = 0}), HasSubstr("(ASHAScheduler) grace_period: it is 0"));
   EXPECT_THAT(fault({.reduction_factor = 1}), HasSubstr("(ASHAScheduler) reduction_factor: it is 1"));
   EXPECT_THAT(fault({.brackets = 5}), HasSubstr("(ASHAScheduler) brackets: there are 5; from 1 to 4"));
+  EXPECT_THAT(fault({.reduction_factor = 1 + 1e-9}), HasSubstr("(ASHAScheduler) reduction_factor: it is 1.000000001, "
+                                                               "which makes more than 1000 rungs"));
+  EXPECT_THAT(fault({.grace_period = std::numeric_limits<double>::denorm_min(), .reduction_factor = 1.1}),
+              HasSubstr("(ASHAScheduler) reduction_factor: it is 1.1, which makes more than 1000 rungs"))
+      << "multiplying does not change such a number";
   EXPECT_THAT(fault({.time_attr = ""}), HasSubstr("(ASHAScheduler) time_attr"));
 }
 

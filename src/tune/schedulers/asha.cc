@@ -21,13 +21,15 @@
 namespace cadre::tune {
 namespace {
 
-// Returns the time_attr of each rung, the lowest first. Multiplies, because logarithms round the top rung away:
-// log(243) / log(3) is below 5.
+constexpr std::int64_t kMostRungs = 1000;
+
+// Returns the time_attr of each rung, the lowest first; of the lowest bracket one more than kMostRungs at most.
+// Multiplies, because logarithms round the top rung away: log(243) / log(3) is below 5.
 std::vector<double> milestones_of(const ASHAScheduler& settings, std::int64_t bracket) {
   constexpr double kRounding = 1 + 1e-12;
   std::vector<double> milestones;
   double milestone = settings.grace_period;
-  for (std::int64_t rung = 0; milestone <= settings.max_t * kRounding; ++rung) {
+  for (std::int64_t rung = 0; rung <= kMostRungs && milestone <= settings.max_t * kRounding; ++rung) {
     if (rung >= bracket) milestones.push_back(std::min(milestone, settings.max_t));
     milestone *= settings.reduction_factor;
   }
@@ -365,6 +367,11 @@ void ASHAScheduler::check(const TunerOptions&, Faults& faults) const {
                 fmt::format("it is {}; it must be above 1", reduction_factor));
   if (!faults.empty()) return;
   const auto rungs = static_cast<std::int64_t>(milestones_of(*this, 0).size());
+  faults.unless(rungs <= kMostRungs, "reduction_factor",
+                fmt::format("it is {}, which makes more than {} rungs from the grace_period {} to the max_t {}: take a "
+                            "larger one, as 2 or more, or a larger grace_period",
+                            reduction_factor, kMostRungs, grace_period, max_t));
+  if (!faults.empty()) return;
   faults.unless(brackets >= 1 && brackets <= rungs, "brackets",
                 fmt::format("there are {}; from 1 to {} have a rung with this grace_period, reduction_factor and max_t",
                             brackets, rungs));

@@ -34,7 +34,7 @@ struct ASHAScheduler {
   std::optional<Mode> mode = {};                 ///< direction of good values; default: from `metric` or the TuneConfig
   double max_t = 100;                            ///< a trial has come to its end at this time_attr; above 0
   double grace_period = 1;                       ///< no trial is stopped before this time_attr; above 0, at most max_t
-  double reduction_factor = 4;                   ///< one of so many trials continues; above 1
+  double reduction_factor = 4;                   ///< one of so many trials continues; above 1, for at most 1000 rungs
   /// Number of brackets, at least 1. Bracket s lacks the lowest s rungs. Trials are drawn into them at random, more
   /// into brackets with more rungs: by the softmax of these numbers.
   std::int64_t brackets = 1;
