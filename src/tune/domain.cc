@@ -314,12 +314,17 @@ std::string fault_of_bounds(const Numbers& domain) {
   if (!std::isfinite(lower) || !std::isfinite(upper))
     return "its bounds " + text(lower) + " and " + text(upper) + " are not both finite";
   if (!std::isfinite(q) || q < 0) return "its q " + text(q) + " is not 0 or more";
+  if (q == 0 && !(lower < upper))
+    return "its lower bound " + text(lower) + " is not below its upper bound " + text(upper);
   if (q == 0)
-    return lower < upper ? "" : "its lower bound " + text(lower) + " is not below its upper bound " + text(upper);
+    return std::isfinite(upper - lower)
+               ? ""
+               : "its bounds " + text(lower) + " and " + text(upper) + " are further apart than the greatest number";
   const Multiples steps = multiples_of(domain);
   if (steps.count() < 1)
     return "there is no multiple of its q " + text(q) + " from " + text(lower) + " to " + text(upper);
-  return steps.count() > kMostValues ? "its bounds are more than 2^53 multiples of its q apart" : "";
+  // NaN where even the quotients are too large for a number.
+  return steps.count() <= kMostValues ? "" : "its bounds are more than 2^53 multiples of its q apart";
 }
 
 template <class Integers>
@@ -345,6 +350,10 @@ struct Fault {
   std::string operator()(const Normal& d) const {
     if (!std::isfinite(d.mean)) return "its mean " + text(d.mean) + " is not finite";
     if (!std::isfinite(d.sd) || d.sd <= 0) return "its standard deviation " + text(d.sd) + " is not above 0";
+    constexpr double kFarthest = 9;  // no number that is drawn is as many standard deviations away
+    if (!std::isfinite(std::abs(d.mean) + kFarthest * d.sd))
+      return "its mean " + text(d.mean) + " and standard deviation " + text(d.sd) +
+             " give numbers that are greater than the greatest one";
     return std::isfinite(d.q) && d.q >= 0 ? "" : "its q " + text(d.q) + " is not 0 or more";
   }
   std::string operator()(const RandInt& d) const { return fault_of_integers(d); }

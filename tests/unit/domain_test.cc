@@ -207,5 +207,15 @@ TEST(DomainFault, SaysWhatIsWrong) {
   EXPECT_THAT(fault_of(qrandint(4, 5, 3)), HasSubstr("no multiple"));
 }
 
+// Each of them would give the same number, or none, at every draw.
+TEST(DomainFault, BoundsWhoseDifferenceNoNumberHoldsAreRefused) {
+  EXPECT_THAT(fault_of(uniform(-1e308, 1e308)), HasSubstr("-1e+308 and 1e+308 are further apart than the greatest"));
+  EXPECT_EQ(fault_of(uniform(0, 1e308)), "");
+  EXPECT_THAT(fault_of(quniform(1e308, 1.1e308, 0.1)), HasSubstr("more than 2^53 multiples of its q apart"));
+  EXPECT_THAT(fault_of(quniform(-1e308, 1e308, 1)), HasSubstr("more than 2^53 multiples of its q apart"));
+  EXPECT_THAT(fault_of(randn(0, 1e308)), HasSubstr("standard deviation 1e+308 give numbers that are greater"));
+  EXPECT_EQ(fault_of(randn(1e300, 1e300)), "");
+}
+
 }  // namespace
 }  // namespace cadre::tune

@@ -34,9 +34,9 @@ using Entries = std::vector<SpaceEntry>;
 
 /// A uniformly distributed real number.
 ///
-/// Bounds mean the same in all domains: they are finite; the lower one is included, the upper one is not. With a `q`
-/// all multiples of q from lower to upper are possible, both ends included, each with its full share, at most 2^53 of
-/// them. Bounds in the wrong order are swapped, with a warning.
+/// Bounds mean the same in all domains: they and their difference are finite; the lower one is included, the upper one
+/// is not. With a `q` all multiples of q from lower to upper are possible, both ends included, each with its full
+/// share, at most 2^53 of them. Bounds in the wrong order are swapped, with a warning.
 struct Uniform {
   double lower = 0;                                 ///< included
   double upper = 1;                                 ///< not included without a q
