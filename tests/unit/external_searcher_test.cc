@@ -152,6 +152,17 @@ TEST_F(AProgram, GetsMoreThanAPipeHolds) {
   EXPECT_EQ(searcher->suggest(next_)->get<double>("x"), 20'000);
 }
 
+TEST_F(AProgram, IsToldAnewIfMoreResultsWaitThanAreKept) {
+  const std::unique_ptr<Searcher> searcher = options().make(setting());
+  add(*searcher);
+  for (int i = 0; i < 40; ++i) searcher->on_result(0, {{"loss", 1}, {"text", std::string(1 << 20, 'a')}});
+  searcher->on_trial_end(0, TrialStatus::terminated, {{"loss", 1}});
+  EXPECT_EQ(add(*searcher), 1.1);
+  searcher->on_result(1, {{"loss", 1}});
+  EXPECT_EQ(add(*searcher), 2.1);
+  EXPECT_EQ(log(), "begin suggest begin add end suggest add result suggest ");
+}
+
 TEST(ExternalSearcher, BadOptionsAreNamed) {
   const auto faults = [](const ExternalSearcher& searcher) {
     TunerOptions options{.param_space = {{"x", uniform(0, 10)}},

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <atomic>
+#include <cstddef>
 #include <map>
 #include <utility>
 
@@ -19,6 +20,8 @@
 namespace cadre::tune {
 namespace {
 
+constexpr std::size_t kMostNewsBytes = std::size_t{16} << 20U;
+
 class ProgramSearcher final : public Searcher {
  public:
   ProgramSearcher(ExternalSearcher options, const SearcherSetting& setting)
@@ -29,15 +32,15 @@ class ProgramSearcher final : public Searcher {
   void cancel() const override { cancelled_ = true; }
   void on_trial_add(TrialIndex trial, const Config& config) override {
     trials_[trial] = {.config = config};
-    news_.push_back(line_of_add(trial));
+    keep(line_of_add(trial));
   }
   void on_result(TrialIndex trial, const Metrics& result) override {
-    news_.push_back(base::to_json(Dict{{"result", trial}, {"metrics", result.value()}}));
+    keep(base::to_json(Dict{{"result", trial}, {"metrics", result.value()}}));
   }
   void on_trial_end(TrialIndex trial, TrialStatus status, const Metrics& last_result) override {
     trials_.at(trial).status = status;
     trials_.at(trial).last_result = last_result;
-    news_.push_back(line_of_end(trial));
+    keep(line_of_end(trial));
   }
 
  private:
@@ -62,6 +65,18 @@ class ProgramSearcher final : public Searcher {
     return base::to_json(
         Dict{{"end", trial}, {"status", to_stored(member.status.value())}, {"metrics", member.last_result.value()}});
   }
+  // Keeps a line until a suggestion is asked for, which may be never.
+  void keep(std::string line) {
+    if (!program_ || is_to_start_anew_) return;  // it will be told everything
+    news_bytes_ += line.size();
+    news_.push_back(std::move(line));
+    is_to_start_anew_ = news_bytes_ > kMostNewsBytes;
+    if (is_to_start_anew_) forget_news();
+  }
+  void forget_news() const {
+    news_.clear();
+    news_bytes_ = 0;
+  }
   void start() const;
   void send(const std::string& line) const { program_->send(line, options_.timeout, cancelled_); }
   std::optional<Config> ask(TrialIndex trial) const;
@@ -72,13 +87,17 @@ class ProgramSearcher final : public Searcher {
   // The program knows what it was told; everything else is in `trials_`, so that this is no state of the searcher.
   mutable std::unique_ptr<base::LineProgram> program_ = {};  // null: it is to be started
   mutable std::vector<std::string> news_ = {};               // lines to send
+  mutable std::size_t news_bytes_ = 0;                       // of them
+  mutable bool is_to_start_anew_ = false;                    // there were more lines than are kept
   mutable bool is_finished_ = false;                         // its last answer was that there is nothing more
   mutable std::atomic<bool> cancelled_ = false;
 };
 
 // Tells a new program everything.
 void ProgramSearcher::start() const {
-  news_.clear();
+  forget_news();
+  is_to_start_anew_ = false;
+  program_.reset();
   program_ = std::make_unique<base::LineProgram>(options_.command);
   send(begin_);
   for (const auto& [trial, member] : trials_) send(line_of_add(trial));
@@ -88,9 +107,9 @@ void ProgramSearcher::start() const {
 }
 
 std::optional<Config> ProgramSearcher::ask(TrialIndex trial) const {
-  if (!program_) start();
+  if (!program_ || is_to_start_anew_) start();
   for (const std::string& line : news_) send(line);
-  news_.clear();
+  forget_news();
   send(base::to_json(Dict{{"suggest", trial}}));
   const std::string text = program_->receive(options_.timeout, cancelled_);
   try {

@@ -29,7 +29,8 @@ namespace cadre::tune {
 /// a suggestion is asked for. A program that ends, does not answer in time or answers otherwise is started again and
 /// told everything anew: all trials, then the ends of those that have ended, each in the order of trials; after
 /// `max_restarts` such failures in a row the experiment ends with an error, and can be restored. A restore does the
-/// same. While the program thinks, reports of trials wait for their answers.
+/// same, and so do more than 16 MiB of lines that wait for the next suggestion: they are not kept, and a new program is
+/// told everything. While the program thinks, reports of trials wait for their answers.
 struct ExternalSearcher {
   std::vector<std::string> command = {};       ///< the program, looked for in PATH, and its arguments
   Seconds timeout = std::chrono::seconds(60);  ///< time to answer, also for the first time; above 0
