@@ -2,7 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/native_stack.h"
 #include "cadre/error.h"
@@ -22,6 +26,8 @@ namespace {
 
 using tune::Result;
 using tune::ResultGrid;
+
+constexpr std::size_t kMostFailureLines = 10;
 
 struct ShowOptions {
   std::string experiment = {};
@@ -98,20 +104,28 @@ Order table_order(const ResultGrid& grid, Order order) {
   return order;
 }
 
-// Returns the failed trials, grouped by the first line of their error.
+// Trials that have failed for the same reason: the first line of their error.
+struct SameFailures {
+  std::string reason = {};
+  std::string first = {};  // its id
+  std::size_t count = 0;
+};
+
+// Returns a line for each reason, in the order of the first trials that failed for it.
 std::vector<std::string> failure_lines(const std::vector<const Result*>& trials) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  std::vector<SameFailures> failures;
+  std::map<std::string, std::size_t> places;  // by the reason
   for (const Result* trial : trials) {
     if (!trial->error) continue;
     const std::string reason = shown(std::string_view(*trial->error).substr(0, trial->error->find('\n')));
-    auto found = std::ranges::find(reasons, reason, &decltype(reasons)::value_type::first);
-    if (found == reasons.end()) found = reasons.insert(reasons.end(), {reason, {}});
-    found->second.push_back(trial->trial_id);
+    const auto [place, is_new] = places.emplace(reason, failures.size());
+    if (is_new) failures.push_back({.reason = reason, .first = trial->trial_id});
+    ++failures[place->second].count;
   }
   std::vector<std::string> lines;
-  for (const auto& [reason, ids] : reasons) {
-    lines.push_back(ids.size() == 1 ? fmt::format("Trial {} failed: {}", ids[0], reason)
-                                    : fmt::format("{} trials failed, as trial {}: {}", ids.size(), ids[0], reason));
+  for (const auto& [reason, first, count] : failures) {
+    lines.push_back(count == 1 ? fmt::format("Trial {} failed: {}", first, reason)
+                               : fmt::format("{} trials failed, as trial {}: {}", count, first, reason));
   }
   return lines;
 }
@@ -141,7 +155,12 @@ void show_experiment(const ResultGrid& grid, const ShowOptions& options) {
   page.field("trials", counts.empty() ? "none yet" : counts);
   page.field("progress", progress_text(progress_of(grid), summary.state));
   page.field("best", best_text(grid));
-  const std::vector<std::string> failures = failure_lines(trials);
+  std::vector<std::string> failures = failure_lines(trials);
+  const std::size_t more_failures =
+      options.all || failures.size() <= kMostFailureLines ? 0 : failures.size() - kMostFailureLines;
+  failures.resize(failures.size() - more_failures);
+  if (more_failures > 0)
+    failures.push_back(fmt::format("... {} more reasons of failures; --all shows them", more_failures));
   const std::size_t chosen = trials.size();
   const auto most = options.all || options.order.limit > 0 ? std::nullopt : page.rows_that_fit(failures.size() + 1);
   if (most && trials.size() > *most) trials.resize(*most);
@@ -279,7 +298,7 @@ void add_show(Command& program) {
   command.option("--filter", &options->order.filters, "Only trials with \"column op value\"; repeatable");
   command.option("--columns", &options->columns, "Show these columns: a,b").separated_by(',');
   command.option("--limit", &options->order.limit, "Show so many trials [as many as fit]");
-  command.flag("--all", &options->all, "Show all trials");
+  command.flag("--all", &options->all, "Show all trials, and all reasons of failures");
   command.flag("--json", &options->json, "One JSON document with everything");
   command.footer(
       "A filter is as \"loss < 0.5\", with one of < <= == != >= >.\n"

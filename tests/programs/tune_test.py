@@ -268,6 +268,19 @@ class EndsTest(TuneTest):
                 self.assertIn(message, (self.directory() / "error.txt").read_text())
                 self.remove_experiment()
 
+    def test_of_many_reasons_of_failures_the_first_ones_are_shown(self):
+        def show(*options):
+            return subprocess.run([BIN / "cadre", "show", self.experiment, *options], check=True, capture_output=True,
+                                  text=True, env=ENVIRONMENT).stdout
+
+        self.write("tune.toml", "num_samples = 12" + SPACE)
+        fails = self.python("import os; os._exit(1 + int(os.environ['CADRE_TRIAL_ID']))")
+        self.assertIn("12 of 12 trials failed", self.tune("tune.toml", "--", *fails, code=1))
+        self.assertEqual(show().count(" failed: "), 10)
+        self.assertIn("... 2 more reasons of failures; --all shows them", show())
+        self.assertEqual(show("--all").count(" failed: "), 12)
+        self.assertNotIn("more reasons", show("--all"))
+
     def test_a_metric_that_no_trial_has_reported_is_named_at_the_end(self):
         self.write("tune.toml", "num_samples = 2\nstop = { training_iteration = 2 }" + SPACE)
         process = self.start("tune.toml", "--", *self.python(with_reports("""
