@@ -99,7 +99,7 @@ class Workers {
       if (!is_number(rank_) || !fs::is_directory(outputs_ / (std::string(kRankPrefix) + rank_)))
         throw NotFound(fmt::format("there is no rank \"{}\" in {}", options.worker, place_text(found_.directory)));
     } else {
-      const tune::ResultGrid grid = open_experiment(options.experiment);
+      const tune::ResultGrid grid = open_experiment(found_);
       const tune::Result& trial = options.worker == "best" ? grid.get_best_result() : find_trial(grid, options.worker);
       trial_ = trial.trial_id;
       trial_directory_ = outputs_ / trial.path.filename();

@@ -278,9 +278,11 @@ void show_trial(const ResultGrid& grid, const Result& trial, const ShowOptions& 
 
 void run(const ShowOptions& options) {
   const Found found = find_directory(options.experiment);
-  if (is_training_run(found.directory) && options.trial.empty())
-    return show(read_training_run(found.directory), options.json);
-  const ResultGrid grid = open_experiment(options.experiment);
+  const bool is_run = is_training_run(found.directory);
+  if (is_run && !options.trial.empty())
+    throw InvalidArgument(options.experiment + " is a training run and has no trials: leave the trial out");
+  if (is_run) return show(read_training_run(found.directory), options.json);
+  const ResultGrid grid = open_experiment(found);
   if (options.trial.empty()) return show_experiment(grid, options);
   if (options.trial == "best") return show_trial(grid, grid.get_best_result(), options);
   show_trial(grid, find_trial(grid, options.trial), options);
