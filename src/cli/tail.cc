@@ -41,7 +41,7 @@ struct Reported {
   std::int64_t sequence = 0;
   double time = 0;  // seconds since 1970
   std::string trial_id = {};
-  Metrics metrics = {};
+  std::string metrics = {};  // JSON, which is read for what is printed only
 };
 
 class Tail {
@@ -89,7 +89,7 @@ class Tail {
       if (row.repeated) return;
       const std::string id = id_of(reader, row.trial);
       if (!trial_id_.empty() && id != trial_id_) return;
-      visit(Reported{row.sequence, row.time, id, Metrics(base::parse_json(row.metrics, "a result").dict())});
+      visit(Reported{row.sequence, row.time, id, row.metrics});
     };
     const auto on_event = [&](const store::EventRow& row) { after_ = row.sequence; };
     reader.visit({.result = on_result, .event = on_event, .decision = [](const store::DecisionRow&) {}}, after_);
@@ -105,20 +105,20 @@ class Tail {
 
   void print(const Reported& reported) {
     has_printed_ = true;
+    const Metrics metrics(base::parse_json(reported.metrics, "a result").dict());
     if (options_.json) {
       Dict document{{"time", reported.time}};
       if (!is_run_) document.emplace_back("trial_id", reported.trial_id);
-      document.emplace_back("metrics", reported.metrics.dict());
+      document.emplace_back("metrics", metrics.dict());
       return write(base::to_json(document) + "\n");
     }
     std::string line = fmt::format("{:%H:%M:%S}", fmt::localtime(static_cast<std::time_t>(reported.time)));
     if (!is_run_) line += "  " + shown(reported.trial_id);
-    if (const Value* const iteration = reported.metrics.find(result_key::training_iteration))
+    if (const Value* const iteration = metrics.find(result_key::training_iteration))
       line += fmt::format("  {:>5}", value_text(*iteration));
-    const std::vector<std::string> names =
-        options_.metrics.empty() ? tune::number_paths(reported.metrics) : options_.metrics;
+    const std::vector<std::string> names = options_.metrics.empty() ? tune::number_paths(metrics) : options_.metrics;
     for (const std::string& name : names) {
-      if (const Value* const value = reported.metrics.find(name))
+      if (const Value* const value = metrics.find(name))
         line += fmt::format("  {}={}", shown(name), shown(value_text(*value)));
     }
     write(line + "\n");
