@@ -45,13 +45,25 @@ std::string repeated(std::string_view text, std::size_t times) {
 
 // Returns the columns that fit when all texts are shortened to the minimum.
 std::vector<const Column*> fitting(const Table& table, std::size_t width) {
-  std::vector<const Column*> columns;
-  for (const Column& column : table.columns) columns.push_back(&column);
-  while (width_of(columns, kNarrowestText) > width) {
-    const auto last = std::ranges::max_element(columns.rbegin(), columns.rend(), {}, &Column::rank);
-    if ((*last)->rank == 0) break;
-    columns.erase(std::next(last).base());
+  struct Candidate {
+    const Column* column;
+    std::size_t width;  // at least, with the gap before it
+  };
+  std::vector<Candidate> candidates;
+  std::size_t needed = kBorder - kGap;
+  for (const Column& column : table.columns) {
+    candidates.push_back({&column, kGap + width_of(column, kNarrowestText)});
+    needed += candidates.back().width;
   }
+  while (needed > width) {
+    const auto last = std::ranges::max_element(candidates.rbegin(), candidates.rend(), {},
+                                               [](const Candidate& candidate) { return candidate.column->rank; });
+    if (last->column->rank == 0) break;
+    needed -= last->width;
+    candidates.erase(std::next(last).base());
+  }
+  std::vector<const Column*> columns;
+  for (const Candidate& candidate : candidates) columns.push_back(candidate.column);
   return columns;
 }
 

@@ -33,5 +33,19 @@ TEST(Table, ColumnsOfTheHighestRankAreLeftOutWhereNotAllFit) {
                                                "│ 00001  0.25 │", "╰─────────────╯"));
 }
 
+// With a visit of all cells for each column that is left out this would take minutes.
+TEST(Table, ManyColumnsAreLeftOutInOnePass) {
+  constexpr std::size_t kRows = 300;
+  const Column trial{.head = {.text = "trial"}, .cells = std::vector<Cell>(kRows, Cell{.text = "00001"})};
+  const Column loss{
+      .head = {.text = "loss"}, .rank = 1, .cells = std::vector<Cell>(kRows, Cell{.text = "0.25", .number = true})};
+  Table table{.columns = {trial}};
+  table.columns.resize(5000, loss);
+  const std::vector<std::string> lines = lines_of(table, 18);
+  ASSERT_EQ(lines.size(), kRows + kTableFrameLines);
+  EXPECT_EQ(lines[1], "│ trial  loss │");
+  EXPECT_EQ(lines[kRows], "│ 00001  0.25 │");
+}
+
 }  // namespace
 }  // namespace cadre::view
