@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -24,9 +22,7 @@ struct RunOptions {
 
 // Replaces this process by the program, whose cadre::init finds the cluster in its environment.
 void run(RunOptions& options) {
-  const bool is_file = std::filesystem::exists(options.cluster);
-  const std::string text = is_file ? std::filesystem::absolute(options.cluster).string() : options.cluster;
-  ::setenv(worker::cluster_variable, text.c_str(), 1);
+  worker::set_cluster(options.cluster);
   worker::check_cluster();
   std::vector<char*> arguments;
   for (std::string& argument : options.command) arguments.push_back(argument.data());

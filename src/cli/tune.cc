@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -160,11 +159,7 @@ void check_usage(const TuneOptions& options) {
 // Does not return in an agent on a node, which may lack the file. Agents get the options that matter to them, so that
 // those of an experiment that was killed serve `cadre tune --restore`, too.
 void prepare(const TuneOptions& options) {
-  if (!options.cluster.empty()) {
-    const bool is_file = fs::exists(options.cluster);
-    const std::string text = is_file ? fs::absolute(options.cluster).string() : options.cluster;
-    ::setenv(worker::cluster_variable, text.c_str(), 1);
-  }
+  if (!options.cluster.empty()) worker::set_cluster(options.cluster);
   std::vector<std::string> words{"cadre", "tune"};
   if (options.cpus >= 0) words.push_back(fmt::format("--cpus={}", options.cpus));
   if (options.gpus >= 0) words.push_back(fmt::format("--gpus={}", options.gpus));

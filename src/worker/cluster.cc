@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <iterator>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
@@ -216,9 +217,15 @@ ClusterConfig read_cluster(const std::filesystem::path& file) {
   return cluster;
 }
 
+// Returns true also for what cannot be looked at: to read it says why.
+bool may_be_file(const std::string& text) {
+  std::error_code unreadable;
+  return std::filesystem::status(text, unreadable).type() != std::filesystem::file_type::not_found;
+}
+
 ClusterConfig to_cluster(const std::string& text) {
   if (find_engine(text) != nullptr) return ClusterConfig{.engine = text};
-  if (!std::filesystem::exists(text))
+  if (!may_be_file(text))
     throw InvalidArgument(
         fmt::format("{} is \"{}\": neither an engine ({}) nor a file", cluster_variable, text, engine_names()));
   return read_cluster(text);
@@ -231,6 +238,12 @@ std::optional<ClusterConfig> find_cluster(const std::optional<ClusterConfig>& op
   if (const char* const variable = std::getenv(cluster_variable)) text = variable;
   ::unsetenv(cluster_variable);
   return option || text.empty() ? option : to_cluster(text);
+}
+
+void set_cluster(const std::string& cluster) {
+  const bool is_file = find_engine(cluster) == nullptr && may_be_file(cluster);
+  const std::string text = is_file ? std::filesystem::absolute(cluster).string() : cluster;
+  ::setenv(cluster_variable, text.c_str(), 1);
 }
 
 void check_cluster() {

@@ -19,6 +19,9 @@ inline constexpr const char* cluster_variable = "CADRE_CLUSTER";
 // Throws InvalidArgument if the variable names no engine and no file that can be read.
 std::optional<ClusterConfig> find_cluster(const std::optional<ClusterConfig>& option);
 
+// Sets the environment variable to the name of an engine, or else to the absolute path of a file. What is neither is
+// found out when the variable is read.
+void set_cluster(const std::string& cluster);
 // Throws InvalidArgument if the environment variable describes no cluster that could be used. Leaves it as it is.
 void check_cluster();
 

@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "cadre/cluster.h"
+#include "cadre/error.h"
+#include "support/message_of.h"
+#include "support/temporary_directory.h"
 #include "worker/cluster.h"
 
 namespace cadre::worker {
@@ -105,6 +109,30 @@ TEST(FindCluster, TheVariablesClusterIsThatOfLaterCallsTooAndNoProgramInheritsIt
   EXPECT_EQ(find_cluster({}).value().engine, "processes");
   ::setenv(cluster_variable, "", 1);
   EXPECT_FALSE(find_cluster({}).has_value());
+  EXPECT_FALSE(find_cluster({}).has_value());
+}
+
+TEST(FindCluster, AFileThatCannotBeLookedAtIsAnErrorThatSaysWhy) {
+  const test_support::TemporaryDirectory directory;
+  const std::filesystem::path loop = directory.path() / "loop";
+  std::filesystem::create_symlink(loop, loop);
+  set_cluster(loop);
+  const std::string message = test_support::message_of<InvalidArgument>([] { find_cluster({}); });
+  EXPECT_THAT(message, HasSubstr(loop.string() + " does not describe a cluster: "));
+  EXPECT_THAT(message, HasSubstr("Too many levels of symbolic links"));
+  ::setenv(cluster_variable, "", 1);
+  EXPECT_FALSE(find_cluster({}).has_value());
+}
+
+TEST(FindCluster, AnEngineIsMeantThoughThereIsAFileOfItsName) {
+  const test_support::TemporaryDirectory directory;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(directory.path());
+  std::filesystem::create_directory("ray");
+  set_cluster("ray");
+  std::filesystem::current_path(before);
+  EXPECT_EQ(find_cluster({}).value().engine, "ray");
+  ::setenv(cluster_variable, "", 1);
   EXPECT_FALSE(find_cluster({}).has_value());
 }
 
