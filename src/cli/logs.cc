@@ -211,7 +211,7 @@ class Logs {
             ? fmt::format("what workers have printed is in the files stdout and stderr of their directories in {}",
                           place_text(workers_.directory()))
             : "nothing was printed";
-    std::fprintf(stderr, "cadre: %s\n", reason.c_str());
+    std::fprintf(stderr, "cadre: %s\n", shown(reason).c_str());
   }
 
  private:

@@ -174,6 +174,7 @@ class ValidatedRunTest(unittest.TestCase):
     def test_what_a_run_does_not_have_is_said(self):
         self.assertIn("give --mode", self.cadre("best", "run", "--metric", "score", code=1))
         self.assertIn("no kept checkpoint", self.cadre("best", "run", "--metric", "nothing", "--mode", "max", code=1))
+        self.assertIn("is a training run and has no trials: leave", self.cadre("show", "run", "3", code=1))
         self.assertIn("is a training run", self.cadre("best", "run", "--pareto", "loss:min,score:max", code=1))
         self.assertIn("is a training run", self.cadre("plot", "run", "--pareto", "loss:min,score:max", code=1))
         self.assertIn("nothing", self.cadre("plot", "run", "--metrics", "nothing", code=1))
