@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -233,25 +234,49 @@ class DocumentMaker {
     return {{"in_all", count}, {"items", std::move(failures)}};
   }
 
-  Dict checkpoints() const {
-    const std::string& metric = grid_.summary().metric;
-    List trials, paths, iterations, values;
-    std::size_t count = 0;
-    const auto add = [&](std::size_t i, const fs::path& path, const Metrics* metrics) {
-      if (++count > kMostCheckpoints) return;
-      trials.push_back(place_of(i));
-      paths.push_back(source_.place(path));
-      iterations.push_back(cell_of(metrics == nullptr ? nullptr : metrics->find(tune::TRAINING_ITERATION)));
-      values.push_back(cell_of(metrics == nullptr || metric.empty() ? nullptr : metrics->find(metric)));
-    };
+  struct KeptCheckpoint {
+    std::size_t trial = 0;
+    const fs::path* path = nullptr;
+    const Metrics* metrics = nullptr;  // null: they are not known
+  };
+
+  // Returns those of all trials in the document, in the order of trials.
+  std::vector<KeptCheckpoint> kept_checkpoints() const {
+    std::vector<KeptCheckpoint> kept;
     for (const std::size_t i : chosen_) {
       const Result& trial = grid_[i];
       bool has_latest = !trial.checkpoint;
       for (const auto& [checkpoint, metrics] : trial.best_checkpoints) {
-        add(i, checkpoint.path(), &metrics);
+        kept.push_back({i, &checkpoint.path(), &metrics});
         has_latest = has_latest || checkpoint.path() == trial.checkpoint->path();
       }
-      if (!has_latest) add(i, trial.checkpoint->path(), nullptr);
+      if (!has_latest) kept.push_back({i, &trial.checkpoint->path(), nullptr});
+    }
+    return kept;
+  }
+
+  // Drops what is too much: of the worst trials, or of the last ones if it is not known which are bad.
+  void drop_worst(std::vector<KeptCheckpoint>& kept) const {
+    if (kept.size() <= kMostCheckpoints) return;
+    const bool is_ranked = grid_.summary().mode.has_value();
+    std::ranges::stable_sort(kept, {}, [&](const KeptCheckpoint& one) {
+      return is_ranked && scores_[one.trial] ? loss_of(one.trial) : std::numeric_limits<double>::infinity();
+    });
+    kept.resize(kMostCheckpoints);
+    std::ranges::stable_sort(kept, {}, &KeptCheckpoint::trial);
+  }
+
+  Dict checkpoints() const {
+    const std::string& metric = grid_.summary().metric;
+    List trials, paths, iterations, values;
+    std::vector<KeptCheckpoint> kept = kept_checkpoints();
+    const std::size_t count = kept.size();
+    drop_worst(kept);
+    for (const auto& [trial, path, metrics] : kept) {
+      trials.push_back(place_of(trial));
+      paths.push_back(source_.place(*path));
+      iterations.push_back(cell_of(metrics == nullptr ? nullptr : metrics->find(tune::TRAINING_ITERATION)));
+      values.push_back(cell_of(metrics == nullptr || metric.empty() ? nullptr : metrics->find(metric)));
     }
     return {{"in_all", count},
             {"trial", std::move(trials)},

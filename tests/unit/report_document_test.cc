@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -278,6 +280,28 @@ TEST(ReportDocument, AnExploitOfAMissingTrialHasNoOrigin) {
   const auto origins = origins_of(ResultGrid("/somewhere", trials, maximize("score")));
   EXPECT_EQ(origins[0][0].trial, 0);
   EXPECT_EQ(origins[0][0].result, CurveOrigin::kNoResult);
+}
+
+TEST(ReportDocument, OfManyCheckpointsHasThoseOfTheBestTrialsInTheOrderOfTrials) {
+  constexpr auto kOfEach = static_cast<std::int64_t>(kMostCheckpoints * 2 / 5);
+  std::vector<Result> trials;
+  for (const double score : {0.2, 0.3, 0.1, 0.9}) {
+    trials.push_back(trial(std::to_string(trials.size()), {score}));
+    for (std::int64_t i = 0; i < kOfEach; ++i)
+      trials.back().best_checkpoints.emplace_back(Checkpoint::from_directory("/somewhere/checkpoint"), Metrics());
+  }
+  const Value made = at(document(ResultGrid("/somewhere", std::move(trials), maximize("score"))), "checkpoints");
+  EXPECT_EQ(at(made, "in_all"), Value(4 * kOfEach));
+  const List& owners = at(made, "trial").items();
+  EXPECT_THAT(owners, SizeIs(kMostCheckpoints));
+  const auto count_of = [&](int owner) {
+    return std::ranges::count_if(owners, [&](const Value& one) { return one == Value(owner); });
+  };
+  EXPECT_EQ(count_of(0), kOfEach / 2);
+  EXPECT_EQ(count_of(1), kOfEach);
+  EXPECT_EQ(count_of(3), kOfEach);
+  EXPECT_EQ(owners.front(), Value(0));
+  EXPECT_EQ(owners.back(), Value(3));
 }
 
 TEST(ReportDocument, OfATrainingRunHasItsTimeline) {
