@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <set>
 #include <utility>
 
 #include "base/checksum.h"
@@ -178,6 +179,21 @@ std::vector<std::string> renamed_texts(const std::map<std::string, std::string>&
   return texts;
 }
 
+// Returns true if one of the names is below a folder that is called `name`.
+bool is_folder_of(const std::set<std::string>& names, const std::string& name) {
+  const std::string folder = name + "/";
+  const auto first = names.lower_bound(folder);
+  return first != names.end() && first->starts_with(folder);
+}
+
+// Returns true if `name` is below a folder that is called as one of the names.
+bool is_below_one_of(const std::set<std::string>& names, const std::string& name) {
+  for (std::size_t end = name.find('/'); end != std::string::npos; end = name.find('/', end + 1)) {
+    if (names.contains(name.substr(0, end))) return true;
+  }
+  return false;
+}
+
 std::optional<std::string> entry_of(const fs::path& file) {
   return fs::is_regular_file(file) ? std::optional(base::read_file(file)) : std::nullopt;
 }
@@ -231,15 +247,15 @@ bool MlflowRun::resume(const Stamp& stamp) {
   if (is_new_) return false;
   files_ = stamp.metrics;
   found_.clear();
+  names_.clear();
+  for (const auto& [metric, file] : files_) names_.insert(file.name);
   const fs::path metrics = folder() / "metrics";
   for (const std::string& name : files_below(metrics)) {
-    const auto known = std::ranges::find_if(files_, [&](const auto& file) { return file.second.name == name; });
-    if (known == files_.end()) {
-      base::remove_tree(metrics / name);
-    } else {
-      if (::truncate((metrics / name).c_str(), known->second.size) != 0)
-        base::throw_storage_error("cut", metrics / name);
-    }
+    if (!names_.contains(name)) base::remove_tree(metrics / name);
+  }
+  for (const auto& [metric, file] : files_) {
+    if (::truncate((metrics / file.name).c_str(), file.size) != 0)
+      base::throw_storage_error("cut", metrics / file.name);
   }
   return true;
 }
@@ -251,8 +267,10 @@ void MlflowRun::resume() {
   started_ = std::strtod(meta->c_str() + start + kStartKey.size(), nullptr) / 1000;
   is_new_ = false;
   meta_changed_ = true;  // it runs again
-  for (const std::string& name : files_below(folder() / "metrics"))
+  for (const std::string& name : files_below(folder() / "metrics")) {
     found_[name] = static_cast<std::int64_t>(fs::file_size(folder() / "metrics" / name));
+    names_.insert(name);
+  }
 }
 
 void MlflowRun::begin(double time) {
@@ -302,35 +320,31 @@ void MlflowRun::set_status(MlflowStatus status, double time) {
 
 // Returns a name that MLflow accepts. One that is that of a folder of other names, or would need a folder where another
 // name is a file, is replaced.
-std::string MlflowRun::name_beside(const std::string& metric, const std::vector<std::string>& others) {
+std::string MlflowRun::name_beside(const std::string& metric, const std::set<std::string>& others) {
   std::string name = mlflow_name(metric);
-  const auto clashes = [&](const std::string& known) {
-    return known.starts_with(name + "/") || name.starts_with(known + "/");
-  };
-  if (std::ranges::any_of(others, clashes)) name = replaced_name(metric);
+  if (is_folder_of(others, name) || is_below_one_of(others, name)) name = replaced_name(metric);
   if (name != metric) renamed_[metric] = name;
   return name;
 }
 
 MlflowRun::File& MlflowRun::file_of(const std::string& metric) {
   if (const auto known = files_.find(metric); known != files_.end()) return known->second;
-  std::vector<std::string> others;
-  for (const auto& [other, file] : files_) others.push_back(file.name);
-  for (const auto& [name, size] : found_) others.push_back(name);
-  File file{.name = name_beside(metric, others)};
+  File file{.name = name_beside(metric, names_)};
+  names_.insert(file.name);
   if (const auto found = found_.find(file.name); found != found_.end()) file.size = found->second;
   return files_[metric] = std::move(file);
 }
 
 // Replaces the parameters, of which some may be gone.
 void MlflowRun::write_parameters() {
-  std::vector<std::string> names;
+  std::set<std::string> names;
   for (const auto& [path, value] : flatten(config_->dict())) {
-    names.push_back(name_beside(path, names));
-    write_entry(folder() / "params" / names.back(), parameter_text(value));
+    const std::string name = name_beside(path, names);
+    names.insert(name);
+    write_entry(folder() / "params" / name, parameter_text(value));
   }
   for (const std::string& name : files_below(folder() / "params")) {
-    if (std::ranges::find(names, name) == names.end()) base::remove_tree(folder() / "params" / name);
+    if (!names.contains(name)) base::remove_tree(folder() / "params" / name);
   }
   config_.reset();
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,7 +84,7 @@ class MlflowRun {
   void make_folders();
   void append(const std::string& metric, double value, const std::string& step, double time);
   File& file_of(const std::string& metric);
-  std::string name_beside(const std::string& metric, const std::vector<std::string>& others);
+  std::string name_beside(const std::string& metric, const std::set<std::string>& others);
   void write_parameters();
   void write_metric(File& file, std::string& lines) const;
   void write_meta() const;
@@ -98,6 +99,7 @@ class MlflowRun {
   std::map<std::string, std::string> tags_ = {};     // to write
   std::map<std::string, File> files_ = {};           // by the metric's name in the results
   std::map<std::string, std::int64_t> found_ = {};   // sizes of files that were there, by the metric's name in MLflow
+  std::set<std::string> names_ = {};                 // of all these files
   std::map<std::string, std::string> pending_ = {};  // lines that were not written yet, by the same
   std::map<std::string, std::string> renamed_ = {};
   std::size_t told_of_renamed_ = 0;

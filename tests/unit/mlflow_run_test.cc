@@ -72,6 +72,23 @@ TEST_F(MlflowRunTest, EachMetricHasAFileWithTimeValueAndStep) {
               testing::AllOf(HasSubstr("\nstatus: 4\n"), HasSubstr("end_time: 102000\n")));
 }
 
+// With a time that grows with the square of their number this would take minutes.
+TEST_F(MlflowRunTest, OfManyMetricsThoseAreRenamedThatClashWithFolders) {
+  MlflowRun run(place());
+  Dict values{{"training_iteration", 1}};
+  for (int i = 0; i < 20'000; ++i) values.emplace_back("class/" + std::to_string(i), i);
+  run.add(values, {}, 1);
+  run.flush();
+  run.add({{"class", 1}, {"class-0", 2}, {"class/7/f1", 3}, {"class/x", 4}, {"training_iteration", 2}}, {}, 2);
+  run.flush();
+  EXPECT_THAT(run.renamed(), testing::SizeIs(2));
+  EXPECT_EQ(metric(run.renamed().at("class")), "2000 1 2\n");
+  EXPECT_EQ(metric(run.renamed().at("class/7/f1")), "2000 3 2\n");
+  EXPECT_EQ(metric("class-0"), "2000 2 2\n");
+  EXPECT_EQ(metric("class/x"), "2000 4 2\n");
+  EXPECT_EQ(metric("class/19999"), "1000 19999 1\n");
+}
+
 TEST_F(MlflowRunTest, AStampCutsOffWhatCameLater) {
   MlflowRun run(place());
   run.set_config(Config{{"lr", 0.5}});
