@@ -80,6 +80,22 @@ TEST(RegretBoundTerminator, OnlyTrialsThatTerminatedWithAFiniteValueCount) {
   EXPECT_EQ(ended, 6);
 }
 
+TEST(RegretBoundTerminator, ATrialThatGoesOnAndEndsAgainCountsOnce) {
+  const auto until = [](double max_t) { return ASHAScheduler{.metric = "loss", .mode = Mode::min, .max_t = max_t}; };
+  TunerOptions options = ended_by({.error = StaticError{1e9}, .min_n_trials = 2}, 1);
+  options.tune_config.scheduler = until(1);
+  Driver driver(options, 1);
+  const auto end = [&](TrialIndex trial, std::int64_t iteration, double loss) {
+    return driver.report(trial, {{"training_iteration", iteration}, {"loss", loss}}, ".reporting");
+  };
+  EXPECT_THAT(end(0, 1, 0.5), ElementsAre("end 0"));
+  test_support::unwind(driver, 0);
+  driver.feed(ControllerStarted{.resources = {.cpus = 1}, .extension = {.num_samples = 5, .scheduler = until(2)}});
+  EXPECT_THAT(end(0, 2, 0.4), ElementsAre("end 0"));
+  test_support::unwind(driver, 0);
+  EXPECT_THAT(end(1, 2, 0.3), Contains("stop_all 1"));
+}
+
 TEST(RegretBoundTerminator, ASnapshotHasWhatHasEnded) {
   const TunerOptions options = ended_by({.error = StaticError{0.5}, .min_n_trials = 8});
   Driver first(options, 1);

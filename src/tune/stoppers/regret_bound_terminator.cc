@@ -51,7 +51,8 @@ class Terminator final : public Stopper {
   struct Ended {
     Point point = {};
     double loss = 0;
-    std::optional<double> error = {};  // of its evaluation, if its scores tell
+    std::optional<double> error = {};      // of its evaluation, if its scores tell
+    std::optional<TrialIndex> trial = {};  // empty in snapshots of earlier versions
   };
 
   std::optional<std::string> answer() const;
@@ -62,7 +63,7 @@ class Terminator final : public Stopper {
   RegretBoundTerminator options_;
   Parameters parameters_;
   RegretBoundEvaluator evaluator_;
-  std::vector<Ended> ended_ = {};                                            // in the order of their ends
+  std::vector<Ended> ended_ = {};                                            // in the order of their last ends
   mutable std::optional<std::optional<std::string>> answer_ = std::nullopt;  // to stop_all() in this state
   mutable std::optional<double> median_error_ = {};
 };
@@ -71,13 +72,16 @@ void Terminator::on_trial_end(const TrialView& trial) {
   if (trial.status() != TrialStatus::terminated) return;
   const std::optional<double> value = control::finite_number(trial.last_result(), options_.metric.name);
   std::optional<Point> point = parameters_.point_of(trial.config());
+  // A trial may have gone on after its end, with an extension.
+  if (std::erase_if(ended_, [&](const Ended& one) { return one.trial == trial.index(); }) > 0) median_error_.reset();
+  answer_.reset();
   if (!value || !point) return;
   const auto* scores = std::get_if<CrossValidationError>(&options_.error);
   ended_.push_back(
       {.point = *std::move(point),
        .loss = options_.mode == Mode::max ? -*value : *value,
-       .error = scores == nullptr ? std::nullopt : cross_validation_error(trial.last_result().find(scores->scores))});
-  answer_.reset();
+       .error = scores == nullptr ? std::nullopt : cross_validation_error(trial.last_result().find(scores->scores)),
+       .trial = trial.index()});
 }
 
 void Terminator::load(const Value& state) {
