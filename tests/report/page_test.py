@@ -252,6 +252,21 @@ class ReportTest(browser.PageTest):
             self.assertEqual(page.evaluate("copied"), [button.get_attribute("data-copy")])
             self.assertIn(button.get_attribute("data-copy"), kept)
 
+    def test_a_chart_that_was_removed_does_not_listen(self):
+        with self.page(self.report(self.population)) as page:
+            self.assertEqual(page.evaluate("""() => {
+                const selection = new cadre.Selection({}), group = new Set();
+                const chart = new cadre.Chart(document.createElement("div"),
+                    {label: "", height: 10, x: {}, y: {}, lines: () => [], selection, group});
+                let calls = 0;
+                chart.drawOverlay = () => { calls += 1; };
+                selection.hover(1);
+                const before = [calls, group.size];
+                chart.remove();
+                selection.hover(2);
+                return [before, [calls, group.size]];
+            }"""), [[1, 1], [1, 0]])
+
     def test_a_training_run_has_its_timeline_validations_and_failures(self):
         shown = json.loads(cadre("show", self.training_run, "--json"))
         with self.page(self.report(self.training_run)) as page:

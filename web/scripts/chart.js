@@ -18,7 +18,8 @@ cadre.Chart = class {
     this.tipBox = cadre.element("div", {class: "tip", hidden: true});
     host.append(this.root);
     options.group?.add(this);
-    options.selection?.addEventListener("hover", () => this.drawOverlay());
+    this.removed = new AbortController();
+    options.selection?.addEventListener("hover", () => this.drawOverlay(), {signal: this.removed.signal});
     cadre.theme.onChange(this.root, () => this.update());
     // A chart is made when it comes near the window: pages with many open at once.
     this.root.style.minHeight = `${options.height}px`;
@@ -48,6 +49,15 @@ cadre.Chart = class {
       // A finger that scrolls the page cancels.
       for (const end of ["pointerup", "pointercancel"]) addEventListener(end, release, {signal: pressed.signal});
     });
+  }
+
+  // Takes it out of its group and the page, for good.
+  remove() {
+    this.removed.abort();
+    this.options.group?.delete(this);
+    this.plot?.destroy();
+    this.plot = null;
+    this.root.remove();
   }
 
   // Draws what its options return now, for lines that grow: the zoom stays. Later, if nobody sees it or somebody drags.

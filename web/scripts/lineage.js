@@ -172,7 +172,7 @@ cadre.sections.push({
       schedules.dataset.names = names;
       schedules.className = explored.length > 3 ? "schedules side" : "schedules";
       heading.hidden = text.hidden = schedules.hidden = explored.length === 0;
-      for (const one of made) group.delete(one.chart);
+      for (const one of made) one.chart.remove();
       made = explored.map(([column, at]) => cadre.scheduleChart(column.name, at, {experiment, selection, group, xAxis, ySize, pieces: () => pieces}));
       cadre.replaceChildren(schedules, made.map((one) => one.element));
     };
