@@ -4,8 +4,9 @@
 
 Prints a table: the median of the best value over the seeds, and the p-values of a one-sided test of Mann and Whitney
 that Cadre's is better, and that it is worse; and the milliseconds of CPU time for a suggestion, over all trials of a
-seed. Defaults were chosen with seeds below 1000. Results are kept in `results/search/`, so that a second run computes
-only what is missing there: of Cadre's program as it is now, and of these versions of Optuna and its libraries.
+seed. Seeds at which Optuna's sampler raises are left out on both sides, and named. Defaults were chosen with seeds
+below 1000. Results are kept in `results/search/`, so that a second run computes only what is missing there: of
+Cadre's program as it is now, and of these versions of Optuna and its libraries.
 
     .venv/bin/python benchmarks/search/compare.py build/release/bin --speed
 
@@ -46,7 +47,7 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
 def lines_of(command, seeds, kept):
-    """The results of a command, one a seed; those in the file `kept` are not computed again."""
+    """The results of a command, one a seed, also of those that failed; those in `kept` are not computed again."""
     lines = {}
     if kept.exists():
         lines = {line["seed"]: line for line in map(json.loads, kept.read_text().splitlines())}
@@ -87,10 +88,14 @@ def compare(args, name, function, parallel):
                    place / f"cadre_{searcher['type']}_{label}_{of_own}.jsonl")
     peer = lines_of([sys.executable, "optuna_bench.py", "--sampler", sampler, *common], seeds,
                     place / f"optuna_{sampler}_{label}_{of_peer}.jsonl")
+    failed = [line["seed"] for line in peer if "failed" in line]
+    if failed:
+        print(f"Optuna failed: {function}, {parallel} at a time, seeds {failed}", file=sys.stderr)
+    own, peer = ([line for line in lines if line["seed"] not in failed] for lines in (own, peer))
     ours, theirs = ([line["best"][-1] for line in lines] for lines in (own, peer))
     better, worse = (mannwhitneyu(ours, theirs, alternative=side).pvalue for side in ("less", "greater"))
     times = [1000 * statistics.median(line["seconds"] for line in lines) / trials for lines in (own, peer)]
-    row = (f"| {searcher['type']} | {sampler} | {function} | {trials} | {parallel} | {args.seeds} | "
+    row = (f"| {searcher['type']} | {sampler} | {function} | {trials} | {parallel} | {len(ours)} | "
            f"{statistics.median(ours):.4g} | {statistics.median(theirs):.4g} | {better:.2g} | {worse:.2g} | "
            f"{times[0]:.2g} | {times[1]:.2g} |")
     return row, worse < 0.05

@@ -56,7 +56,10 @@ def main():
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.simplefilter("ignore")
     for seed in range(args.first_seed, args.first_seed + args.seeds):
-        minimise(args, seed)
+        try:
+            minimise(args, seed)
+        except Exception as error:  # its own: the functions raise nothing
+            print(json.dumps({"seed": seed, "failed": f"{type(error).__name__}: {error}"}), flush=True)
 
 
 if __name__ == "__main__":
