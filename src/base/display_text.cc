@@ -13,15 +13,21 @@
 namespace cadre::base {
 namespace {
 
-// Makes the C library use UTF-8 in this thread, whatever locale the program has set, until destroyed.
+// Makes the C library use UTF-8 in this thread, whatever locale the program has set, until destroyed. Does nothing for
+// ASCII, so programs whose names and messages are ASCII do not load the locale.
 class Utf8Locale {
  public:
-  Utf8Locale() : before_(::uselocale(locale())) {}
-  ~Utf8Locale() { ::uselocale(before_); }
+  explicit Utf8Locale(std::string_view text) : before_(is_ascii(text) ? locale_t{} : ::uselocale(locale())) {}
+  ~Utf8Locale() {
+    if (before_ != locale_t{}) ::uselocale(before_);
+  }
   Utf8Locale(const Utf8Locale&) = delete;
   Utf8Locale& operator=(const Utf8Locale&) = delete;
 
  private:
+  static bool is_ascii(std::string_view text) {
+    return std::ranges::all_of(text, [](unsigned char byte) { return byte < 0x80; });
+  }
   static locale_t locale() {
     static const locale_t utf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);  // never freed
     return utf8;  // null if missing: the program's locale stays and may not decode non-ASCII text
@@ -90,7 +96,7 @@ Encoding encoding_of_environment() {
 }
 
 std::string printable(std::string_view text, Encoding encoding) {
-  const Utf8Locale utf8;
+  const Utf8Locale utf8(text);
   std::string shown;
   while (!text.empty()) {
     const Character character = first_of(text);
@@ -119,7 +125,7 @@ std::string printable_lines(std::string_view text, Encoding encoding) {
 }
 
 std::size_t display_width(std::string_view text) {
-  const Utf8Locale utf8;
+  const Utf8Locale utf8(text);
   std::size_t width = 0;
   while (!text.empty()) {
     const Character character = first_of(text);
@@ -133,7 +139,7 @@ std::string first_columns(std::string_view text, std::size_t columns, Encoding e
   if (display_width(text) <= columns) return std::string(text);
   const std::size_t mark = ellipsis_columns(encoding);
   if (columns < mark) return std::string(columns, '.');
-  const Utf8Locale utf8;
+  const Utf8Locale utf8(text);
   std::size_t length = 0;
   for (std::size_t width = 0;;) {
     const Character character = first_of(text.substr(length));
@@ -149,7 +155,7 @@ std::string last_columns(std::string_view text, std::size_t columns, Encoding en
   if (width <= columns) return std::string(text);
   const std::size_t mark = ellipsis_columns(encoding);
   if (columns < mark) return std::string(columns, '.');
-  const Utf8Locale utf8;
+  const Utf8Locale utf8(text);
   while (!text.empty()) {
     const Character character = first_of(text);
     if (width <= columns - mark && character.columns != 0) break;  // an accent is removed with its character

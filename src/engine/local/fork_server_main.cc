@@ -46,7 +46,8 @@ constexpr auto broadcast_time = std::chrono::seconds(1);
 // Maximum age of a count: reading /proc/vmstat takes a third of the time of a fork.
 constexpr auto oom_kills_age = std::chrono::seconds(1);
 
-std::vector<pid_t> children() {
+// Returns the children of this process, for kernels that do not list them: all processes of the machine are looked at.
+std::vector<pid_t> children_among_all() {
   std::vector<pid_t> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
@@ -54,6 +55,18 @@ std::vector<pid_t> children() {
     if (process <= 0) continue;
     const std::optional<ProcessStat> stat = read_process_stat(entry.path());
     if (stat && stat->parent == ::getpid()) found.push_back(process);
+  }
+  return found;
+}
+
+// Returns the children of this process. Some may be missing while others end (proc(5)): ask again when these are gone.
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    std::ifstream list(thread.path() / "children");
+    if (!list) return children_among_all();
+    for (pid_t child = 0; list >> child;) found.push_back(child);
   }
   return found;
 }
