@@ -56,8 +56,10 @@ void learner(const Config& config) {
   if (const auto checkpoint = tune::get_checkpoint())
     std::ifstream(checkpoint->as_directory().path() / "state") >> step >> score;
   const fs::path witness = tune::get_context().get_trial_dir() / "witness";
+  const char* const last_step = std::getenv("CADRE_TEST_LAST_STEP");  // nullptr: there is none
   for (;;) {
     ++step;
+    while (last_step != nullptr && step > std::atoi(last_step)) ::pause();
     score += config.get<double>("lr") * (1 - score) / 10;
     const Metrics metrics{{"score", score}, {"lr", config.get<double>("lr")}};
     if (step % config.get<std::int64_t>("checkpoint_interval") == 0) {
@@ -608,7 +610,8 @@ void move_experiment(const fs::path& from, const fs::path& to) {
 // Kills an experiment in which unfinished trials have checkpoints to continue from; returns its directory.
 fs::path kill_with_checkpoints(const fs::path& storage) {
   ::setenv("CADRE_TEST_STORAGE", storage.c_str(), 1);
-  ScenarioProcess process("pbt runs long");
+  // A quick machine would end all trials in the time that a seal needs.
+  ScenarioProcess process("pbt runs long", {}, {"CADRE_TEST_LAST_STEP=200"});
   process.line();
   while (lines_of(storage / "pbt/pbt_global.txt").size() < 3) ::usleep(1000);
   ::usleep(700'000);  // until some checkpoints are sealed
