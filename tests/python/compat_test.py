@@ -1,5 +1,6 @@
 """Programs for Ray: unchanged (python -m cadre.compat.ray program.py), and what they use beside Tuner."""
 
+import shutil
 import subprocess
 import sys
 
@@ -99,6 +100,7 @@ def test_metadata_of_a_checkpoint_travel_with_it(fit, tmp_path):
     assert checkpoint.get_metadata() == {"classes": 10, "more": "text"}
     copy = checkpoint.to_directory()
     assert tune.Checkpoint(copy).get_metadata()["classes"] == 10
+    shutil.rmtree(copy)
 
 
 def squares(config):

@@ -28,6 +28,7 @@
 #include "engine_conformance.h"
 #include "local_subject.h"
 #include "scenario.h"
+#include "support/temporary_directory.h"
 #include "worker/entries.h"
 #include "worker/root_engine.h"
 
@@ -601,7 +602,8 @@ struct EndAtLast {
 };
 
 TEST(Controller, KilledTakesServerWorkersChildrenAndDaemonsWithItWithinTwoSeconds) {
-  ScenarioProcess controller("waits for its kill");
+  const test_support::TemporaryDirectory place;  // the scenario is killed, and removes nothing
+  ScenarioProcess controller("waits for its kill", {}, {"TMPDIR=" + place.path().string()});
   EndAtLast copies{{std::stoi(controller.line())}};
   std::vector<Watched> members;
   for (int i = 0; i < 8; ++i) {
@@ -614,7 +616,8 @@ TEST(Controller, KilledTakesServerWorkersChildrenAndDaemonsWithItWithinTwoSecond
 }
 
 TEST(Controller, WorkersEndWithTheServerAlsoWhenNobodyIsLeftToEndThem) {
-  ScenarioProcess controller("waits for its kill");
+  const test_support::TemporaryDirectory place;  // the scenario is killed, and removes nothing
+  ScenarioProcess controller("waits for its kill", {}, {"TMPDIR=" + place.path().string()});
   EndAtLast rest;
   for (int i = 0; i < 9; ++i) rest.processes.push_back(std::stoi(controller.line()));
   const Watched first(rest.processes.at(2));

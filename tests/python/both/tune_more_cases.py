@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pathlib
+import shutil
 import tempfile
 
 from ray import tune
@@ -223,8 +224,10 @@ def case_a_checkpoint_object(folder):
     checkpoint = Checkpoint.from_directory(folder)
     pathlib.Path(folder, "file").write_text("x")
     copy = checkpoint.to_directory()
+    copied = os.listdir(copy)
+    shutil.rmtree(copy)
     target = checkpoint.to_directory(os.path.join(folder, "..", os.path.basename(folder) + "_copy"))
-    return [os.path.realpath(checkpoint.path) == os.path.realpath(folder), os.listdir(copy), os.listdir(target),
+    return [os.path.realpath(checkpoint.path) == os.path.realpath(folder), copied, os.listdir(target),
             bool(checkpoint), checkpoint.get_metadata()]
 
 
