@@ -1,5 +1,6 @@
 """Any objects in configs: what the core cannot store goes along as a pickle, shown by its repr."""
 
+import enum
 import pickle
 
 from cadre import _core, _pickle
@@ -16,6 +17,7 @@ class PickledObject:
     def __init__(self, entry):
         self._reference = entry[_KEY]
         self.repr = entry["repr"]
+        self._plain = entry.get("value")
 
     def load(self):
         """Returns the object. Runs what its pickle says, so only of an experiment that one trusts; in a trial, or in the
@@ -36,8 +38,9 @@ class PickledObject:
 
 def encode(value, put=_core.put_bytes):
     """Returns a value that the core can store: itself, with every other object in it replaced by its pickle, which `put`
-    stores. Raises TypeError for one that cannot be pickled."""
-    if isinstance(value, _PLAIN):
+    stores. A text or number that is a member of an Enum has its plain value beside the pickle. Raises TypeError for an
+    object that cannot be pickled."""
+    if isinstance(value, _PLAIN) and not isinstance(value, enum.Enum):
         return value
     if isinstance(value, dict):
         return {key: encode(item, put) for key, item in value.items()}
@@ -54,7 +57,8 @@ def encode(value, put=_core.put_bytes):
         reference = put(_pickle.dumps(value))
     except Exception as error:
         raise TypeError(f"{value!r} in a config cannot be pickled: {error}") from error
-    return {_KEY: reference, "repr": repr(value)[:_LONGEST_REPR]}
+    entry = {_KEY: reference, "repr": repr(value)[:_LONGEST_REPR]}
+    return {**entry, "value": value} if isinstance(value, _PLAIN) else entry
 
 
 def encode_inline(value):
@@ -76,13 +80,14 @@ def decode(value):
 
 
 def show(value):
-    """Returns the value with a PickledObject for each object, and unpickles nothing."""
-    return _replaced(value, lambda one: one)
+    """Returns the value with a PickledObject for each object, but with the plain value of one that has it. Unpickles
+    nothing."""
+    return _replaced(value, lambda one: one if one._plain is None else one._plain)
 
 
 def _replaced(value, make):
     if isinstance(value, dict):
-        if set(value) == {_KEY, "repr"} and isinstance(value[_KEY], (_core.ObjectRef, str)):
+        if set(value) - {"value"} == {_KEY, "repr"} and isinstance(value[_KEY], (_core.ObjectRef, str)):
             return make(PickledObject(value))
         return {key: _replaced(item, make) for key, item in value.items()}
     if isinstance(value, list):

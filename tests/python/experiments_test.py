@@ -1,5 +1,6 @@
 """Spaces, schedulers, stoppers, callbacks and results, as programs for Ray Tune use them."""
 
+import enum
 import json
 import math
 import os
@@ -361,6 +362,29 @@ def test_objects_of_any_class_are_values_of_configs(fit):
     assert best.config["scale"].load().factor == 3
     assert pathlib.Path(best.path).name == "00001_sampled=Scale_300,scale=Scale_3"
     assert not hasattr(best.config["scale"], "factor"), "results unpickle nothing"
+
+
+class Mode(str, enum.Enum):
+    FAST = "fast"
+    SLOW = "slow"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+def test_members_of_enums_reach_trials_as_members_and_are_plain_in_results(fit):
+    def trains(config):
+        mode, level = config["mode"], config["nested"]["level"]
+        tune.report({"seen": [repr(mode), repr(level)], "same": mode is Mode.SLOW})
+
+    space = {"mode": tune.grid_search(list(Mode)), "nested": {"level": Level.HIGH}}
+    fast, slow = fit(trains, param_space=space)
+    assert slow.metrics["seen"] == [repr(Mode.SLOW), repr(Level.HIGH)] and slow.metrics["same"], slow.error
+    assert [fast.metrics["same"], fast.config["mode"], slow.config] == [
+        False, Mode.FAST, {"mode": "slow", "nested": {"level": 2}}]
+    assert type(slow.config["mode"]) is str and type(slow.config["nested"]["level"]) is int
 
 
 def test_scalars_of_numpy_are_values_of_configs(fit):

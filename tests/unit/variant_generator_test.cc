@@ -214,6 +214,9 @@ TEST(VariantGenerator, AnObjectOfAHostIsShownByItsText) {
   const Variant variant = VariantGenerator({{"net", grid_search({object, Value("none")})}}, {})(0);
   EXPECT_EQ(variant.config.at("net"), object);
   EXPECT_EQ(format_variables(variant.sampled), "net=Net_3");
+  const Value member{{"$python", Value("a pickle")}, {"repr", Value("Mode(1)")}, {"value", Value(1)}};
+  const Variant of_member = VariantGenerator({{"mode", grid_search({member, Value("none")})}}, {})(0);
+  EXPECT_EQ(format_variables(of_member.sampled), "mode=Mode_1");
 }
 
 TEST(VariantGenerator, ASuggestionMayHaveWhatTheSpaceLacks) {

@@ -65,9 +65,11 @@ bool varies(const SpaceEntry& entry, const std::string& path, const Config& poin
                     entry.data());
 }
 
-// Returns the text of an object of a host: of {"$python": ..., "repr": text}. Empty: the value is none.
+// Returns the text of an object of a host: of {"$python": ..., "repr": text}, and "value" if it has a plain value, too.
+// nullptr: the value is none.
 const Value* text_of_object(const Dict& value) {
-  const bool is_object = value.size() == 2 && value.front().first.starts_with('$');
+  const std::size_t entries = find_entry(value, "value") != nullptr ? 3 : 2;
+  const bool is_object = value.size() == entries && value.front().first.starts_with('$');
   return is_object ? find_entry(value, "repr") : nullptr;
 }
 
