@@ -110,6 +110,8 @@ def test_objects_in_memory():
     assert data.from_items([{"a": 1}, {"b": "x"}]).take_all() == [{"a": 1, "b": None}, {"a": None, "b": "x"}]
     frame = pd.DataFrame({"a": [1, 2], "b": ["x", None]}, index=[7, 8])
     assert data.from_pandas([frame, frame]).to_pandas().equals(pd.concat([frame, frame], ignore_index=True))
+    vectors = pd.DataFrame({"vector": [None, np.array([1.0, 2.0]), np.array([3.0])]})
+    assert data.from_pandas(vectors).take_all() == [{"vector": None}, {"vector": [1, 2]}, {"vector": [3]}]
     array = np.arange(24.0).reshape(4, 3, 2)
     assert (data.from_numpy(array).take_batch(4)["data"] == array).all()
     assert data.range_tensor(3, shape=(2, 2)).take_batch()["data"].tolist() == [[[row] * 2] * 2 for row in range(3)]
@@ -461,6 +463,8 @@ def test_what_cannot_be_is_said_clearly(rows, tmp_path):
         data.read_parquet(tmp_path, collumns=["a"])
     with pytest.raises(ValueError, match="from_pandas: two columns of the DataFrame are called a; rename one"):
         data.from_pandas(pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]))
+    with pytest.raises(ValueError, match=r'from_pandas: column "image" has arrays of the shape \(2, 3\), and a row without'):
+        data.from_pandas(pd.DataFrame({"image": [None, np.zeros((2, 3))]}))
     with pytest.raises(ValueError, match="no rows"):
         data.from_items([]).take_batch()
     with pytest.raises(TypeError, match="and, or and not"):

@@ -193,7 +193,7 @@ def from_pandas(frame, where):
     columns = {}
     for name in frame.columns:
         values = frame[name]
-        first = values.iloc[0] if len(values) else None
+        first = next((value for value in values if value is not None), None)
         if getattr(first, "ndim", 0) > 0:
             columns[str(name)] = to_column(list(values), name, where)
         else:
@@ -261,4 +261,7 @@ def _stacked(values, name, where):
         return numpy.stack(values)
     if all(len(shape) == 1 for shape in shapes):
         return [value if value is None else list(value) for value in values]
+    if len(shapes) == 1:
+        raise ValueError(f'{where}: column "{name}" has arrays of the shape {shapes.pop()}, and a row without one: only '
+                         "lists of numbers may be missing; leave out that row, or fill it")
     raise ValueError(f'{where}: column "{name}" has arrays of different shapes: {", ".join(map(str, sorted(shapes)[:3]))}')
