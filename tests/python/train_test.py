@@ -226,6 +226,8 @@ def test_three_forms_of_validation(trainer):
         fn=validate, task_config=ValidationTaskConfig(fn_kwargs={"scale": 10}))).fit()
     assert result.return_value == ["VALIDATED", "VALIDATED", "VALIDATED", "COMMITTED", "VALIDATED"]
     assert [metrics.get("validated") for _, metrics in result.best_checkpoints] == [10, 25, 1003, None, 57]
+    nothing = dict.fromkeys(("num_cpus", "num_gpus", "resources", "accelerator_type", "label_selector"))
+    assert ValidationTaskConfig(ray_remote_kwargs=nothing)._resources() == ValidationTaskConfig(ray_remote_kwargs={})._resources()
     with pytest.raises(ValueError, match="max_retries; known are num_cpus"):
         ValidationTaskConfig(ray_remote_kwargs={"max_retries": 1})
 

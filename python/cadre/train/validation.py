@@ -56,8 +56,8 @@ class ValidationConfig:
             resources = self.task_config._resources()
         stored = {"function": stored_validator(self.fn), "config": _values.encode(dict(self.task_config.fn_kwargs or {})),
                   "resources": resources, "timeout": self.task_config.timeout_s, **stored_workers(workers)}
-        if "max_retries" in others:
-            stored["max_retries"] = others.pop("max_retries")
+        if (max_retries := others.pop("max_retries", None)) is not None:
+            stored["max_retries"] = max_retries
         if others:
             raise ValueError(f"ValidationConfig: ray_remote_kwargs has {', '.join(others)}; known are {_RESOURCES} and "
                              "max_retries")
@@ -68,12 +68,14 @@ _RESOURCES = "num_cpus, num_gpus, resources, accelerator_type, label_selector"
 
 
 def _take_resources(options, cpus):
-    """Removes the resources from options of Ray's remote(); returns their stored form. cpus: where num_cpus is not said."""
-    bundle = _stored_bundle({"CPU": options.pop("num_cpus", cpus), "GPU": options.pop("num_gpus", 0),
-                             **options.pop("resources", {})})
+    """Removes the resources from options of Ray's remote(); returns their stored form. None says nothing, as there. cpus:
+    where num_cpus is not said."""
+    amounts = {"CPU": options.pop("num_cpus", None), "GPU": options.pop("num_gpus", None)}
+    custom = options.pop("resources", None) or {}
+    bundle = _stored_bundle({"CPU": cpus if amounts["CPU"] is None else amounts["CPU"], "GPU": amounts["GPU"] or 0, **custom})
     for theirs, ours in (("accelerator_type", "accelerator_type"), ("label_selector", "labels")):
-        if options.get(theirs):
-            bundle[ours] = options.pop(theirs)
+        if chosen := options.pop(theirs, None):
+            bundle[ours] = chosen
     return bundle
 
 
