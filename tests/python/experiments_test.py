@@ -28,6 +28,7 @@ def test_every_domain_draws_within_its_bounds(fit):
         "qlograndint": tune.qlograndint(4, 64, 4), "choice": tune.choice(["a", "b"]), "constant": [1, "two"],
         "nested": {"deep": tune.uniform(5, 6), "list": [tune.randint(0, 2), 7]},
         "of": tune.sample_from(lambda spec: spec.config.randint + 100), "of_dict": tune.sample_from(lambda c: c["randint"]),
+        "of_nothing": tune.sample_from(lambda: 7),
     }
     for result in fit(reports_its_config, param_space=space, num_samples=10):
         config = result.config
@@ -37,6 +38,7 @@ def test_every_domain_draws_within_its_bounds(fit):
         assert config["qlograndint"] % 4 == 0 and config["choice"] in ("a", "b") and config["constant"] == [1, "two"]
         assert 5 <= config["nested"]["deep"] <= 6 and config["nested"]["list"][1] == 7
         assert config["of"] == config["randint"] + 100 and config["of_dict"] == config["randint"]
+        assert config["of_nothing"] == 7
 
 
 def test_domains_draw_samples_in_any_program():
@@ -46,6 +48,10 @@ def test_domains_draw_samples_in_any_program():
         assert tune.choice([1, 2]).sample() in (1, 2)
     assert len(tune.randn().sample(size=3)) == 3
     assert tune.uniform(0, 1).sample(random_state=3) == tune.uniform(0, 1).sample(random_state=3)
+    assert 0 <= tune.uniform(0, 1).sample({"lr": 1}) <= 1 and len(tune.randint(0, 3).sample(None, 4)) == 4
+    double = tune.sample_from(lambda spec: 2 * spec.config.lr)
+    assert double.sample({"lr": 3}) == 6 and double.sample([{"lr": 1}, {"lr": 2}], size=2) == [2, 4]
+    assert tune.sample_from(lambda: 7).sample() == 7
 
 
 def trains_from_checkpoints(config):

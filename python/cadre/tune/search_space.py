@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from dataclasses import dataclass
 from typing import Any, Callable, Iterable
@@ -17,9 +18,10 @@ class Domain:
         self._sample = sample
         self._members = members
 
-    def sample(self, size: int = 1, random_state=None) -> Any:
+    def sample(self, config: Any = None, size: int = 1, random_state=None) -> Any:
         """Returns a value or, with a size above 1, a list of values, of this process's generator `random` or of one
-        with a seed. Trials get their values from the experiment's own generators."""
+        with a seed. Trials get their values from the experiment's own generators. config: the argument of a function of
+        sample_from(), or a list with one for each value; other domains ignore it."""
         generator = random_state if hasattr(random_state, "random") else random
         if isinstance(random_state, int):
             generator = random.Random(random_state)
@@ -114,18 +116,25 @@ class Function(Domain):
     """A value that a function of the program returns: sample_from()."""
 
     def __init__(self, function):
-        super().__init__("sample_from", lambda generator: function({}), function=_functions.name_of(function))
+        super().__init__("sample_from", None, function=_functions.name_of(function))
         self.function = function
+
+    def sample(self, config: Any = None, size: int = 1, random_state=None) -> Any:
+        del random_state
+        configs = config if isinstance(config, list) else [config or {}] * size
+        values = [_WithSpec(self.function)(configs[number]) for number in range(size)]
+        return values[0] if size == 1 else values
 
     def _stored(self):
         call = _functions.to_host_function(_WithSpec(self.function))
         return {"type": "sample_from", "function": _functions.name_of(self.function), "host_function": call}
 
 
-def sample_from(function: Callable[[Any], Any]) -> Domain:
+def sample_from(function: Callable[..., Any]) -> Domain:
     """Returns what the function returns, which is called with the config so far, in the process of the Tuner, once for
     each trial, after all other values were drawn. It may return something else each time: a restore takes the config
-    from the store. A function of Ray Tune that reads spec.config gets such an object."""
+    from the store. A function of Ray Tune that reads spec.config gets such an object, and one without parameters
+    nothing."""
     return Function(function)
 
 
@@ -149,12 +158,24 @@ class Config(dict):
 
 @dataclass
 class _WithSpec:
-    """Calls a function with a config in the form that both kinds of functions read."""
+    """Calls a function with a config in the form that both kinds of functions read, or a function without parameters."""
 
     func: object
 
     def __call__(self, config):
-        return self.func(Config(config))
+        return self.func(Config(config)) if _takes_config(self.func) else self.func()
+
+
+def _takes_config(function):
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of a function in C
+        return True
+    try:
+        signature.bind({})
+    except TypeError:
+        return False
+    return True
 
 
 def stored_space(space):
