@@ -5,6 +5,8 @@ import json
 import math
 import os
 import pathlib
+import pickle
+import shutil
 import tempfile
 import threading
 
@@ -368,6 +370,27 @@ def test_objects_of_any_class_are_values_of_configs(fit):
     assert best.config["scale"].load().factor == 3
     assert pathlib.Path(best.path).name == "00001_sampled=Scale_300,scale=Scale_3"
     assert not hasattr(best.config["scale"], "factor"), "results unpickle nothing"
+
+
+def test_results_can_be_pickled(fit, tmp_path):
+    def trains(config):
+        for step in range(3):
+            tune.report({"loss": config["x"] + step})
+        if config["x"] == 5:
+            raise ValueError("it is 5")
+
+    grid = fit(trains, param_space={"x": tune.grid_search([1, 5]), "scale": Scale(2)}, metric="loss", mode="min")
+    copied = pickle.loads(pickle.dumps(grid))
+    assert copied.get_best_result().config["x"] == 1 and [copied.num_terminated, copied.num_errors] == [1, 1]
+    assert copied[1].column("loss") == [5, 6, 7] and not copied.interrupted
+    failed = pickle.loads(pickle.dumps(copied[1]))
+    assert failed.metrics == grid[1].metrics and failed.path == grid[1].path and repr(failed.config["scale"]) == "Scale(2)"
+    assert type(failed.error) is type(grid[1].error) and "it is 5" in str(failed.error)
+    shutil.rmtree(tmp_path / "experiment")
+    again = pickle.loads(pickle.dumps(grid[1]))
+    assert again.metrics["loss"] == 7
+    with pytest.raises(cadre.NotFound, match="experiment"):
+        again.column("loss")
 
 
 class Mode(str, enum.Enum):

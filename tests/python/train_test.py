@@ -3,6 +3,7 @@
 import functools
 import os
 import pathlib
+import pickle
 import re
 import signal
 import tempfile
@@ -266,7 +267,7 @@ def test_results_have_what_validations_have_added(trainer, tmp_path):
             train.report({"step": step, "score": 0}, checkpoint=lambda directory: write(directory, step), validation=step != 2)
 
     result = trainer(trains, num_workers=1, validation_config=ValidationConfig(fn=validate)).fit()
-    for one in (result, train.Result.from_path(tmp_path / "run")):
+    for one in (result, train.Result.from_path(tmp_path / "run"), pickle.loads(pickle.dumps(result))):
         assert one.metrics == {"step": 3, "score": 30}
         assert list(one.metrics_dataframe["score"]) == [10, 0, 30]
 

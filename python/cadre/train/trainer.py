@@ -118,6 +118,9 @@ class Result:
         self.return_value = found["return_value"]
         self.error = None if found["error"] is None else TrainingFailedError(found["error"])
 
+    def __getstate__(self):
+        return {**vars(self), "_objects": None}
+
     @classmethod
     def from_path(cls, path: str | os.PathLike[str]) -> Result:
         """Reads the current result in a run's directory, or at its URI, also while the run goes on."""

@@ -21,7 +21,35 @@ class TrialError(CadreError):
     """Why a trial failed: the traceback of its function, or what happened to its process."""
 
 
-class Result:
+class _Unread:
+    """The results of an experiment in a copy of one of them, which reads them from its directory when they are needed."""
+
+    def __init__(self, experiment_path, is_interrupted):
+        self.experiment_path = experiment_path
+        self.is_interrupted = is_interrupted
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if "_read" not in vars(self):
+            self._read = read_results(self.experiment_path)
+        return getattr(self._read, name)
+
+    def __reduce__(self):
+        return _Unread, (self.experiment_path, self.is_interrupted)
+
+
+class _OfExperiment:
+    """Can be pickled and copied: the copy has its values, and reads all else from the experiment's directory."""
+
+    _results: Any
+
+    def __getstate__(self):
+        unread = _Unread(self._results.experiment_path, self._results.is_interrupted)
+        return {**vars(self), "_results": unread, "_objects": None}
+
+
+class Result(_OfExperiment):
     """One trial: its config, its last result, its checkpoints."""
 
     trial_id: str
@@ -110,11 +138,12 @@ class Result:
             (f", error={type(self.error).__name__})" if self.error else ")")
 
 
-class ResultGrid:
+class ResultGrid(_OfExperiment):
     """The results of all trials, in the order in which they were made."""
 
     def __init__(self, results, objects=None):
         self._results = results
+        self._objects = objects
         self._trials = [Result(results, index, objects) for index in range(len(results))]
 
     def __len__(self) -> int:

@@ -73,7 +73,8 @@ class Tuner:
 
         resume_errored, restart_errored: trials that failed go on from their latest checkpoint, or begin anew;
         _resume_config says the same in Ray's form. extend: an Extension, of an experiment that goes on with other
-        options, also after its end. publish_config: a PublishConfig, for a URI. Raises NotFound if there is no
+        options, also after its end. FailureConfig(fail_fast="raise") is not kept: fit() returns the errors of trials in the
+        results. publish_config: a PublishConfig, for a URI. Raises NotFound if there is no
         experiment, CadreError if it is damaged or being run, InvalidArgument for a storage_filesystem and for
         resume_unfinished=False, which has no meaning here.
         """
