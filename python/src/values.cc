@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -49,16 +51,29 @@ int depth_within(int depth, const std::string& path) {
 
 Value value_at(nb::handle object, const std::string& path, int depth);
 
+// Raises ValueError for keys that are different objects and one text, such as 1 and "1".
+void require_different_texts(const Dict& entries, const std::string& path) {
+  std::set<std::string_view> keys;
+  for (const auto& entry : entries) {
+    if (!keys.insert(entry.first).second)
+      raise(PyExc_ValueError, joined(path, entry.first),
+            "two keys of the dictionary are this text where they are stored, such as 1 and \"1\": rename one of them");
+  }
+}
+
 Value dict_at(nb::handle object, const std::string& path, int depth) {
   Dict entries;
   entries.reserve(static_cast<std::size_t>(PyDict_Size(object.ptr())));
   PyObject* key = nullptr;
   PyObject* item = nullptr;
+  bool are_texts = true;  // and so different ones
   for (Py_ssize_t next = 0; PyDict_Next(object.ptr(), &next, &key, &item) != 0;) {
+    are_texts = are_texts && PyUnicode_CheckExact(key);
     const nb::str text{nb::handle(key)};  // str(key), as JSON has it
     const std::string name = text_at(text);
     entries.emplace_back(name, value_at(item, joined(path, name), depth));
   }
+  if (!are_texts) require_different_texts(entries, path);
   return entries;
 }
 

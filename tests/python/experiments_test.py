@@ -327,6 +327,8 @@ def test_bad_options_are_named_before_anything_runs(fit, tmp_path):
         fit(reports_its_config, stop=5)
     with pytest.raises(TypeError, match="in a config cannot be pickled"):
         fit(reports_its_config, param_space={"x": threading.Lock()})
+    with pytest.raises(ValueError, match="x/.*1\": two keys of the dictionary are this text"):
+        fit(reports_its_config, param_space={"x": {1: "a", "1": "b"}})
     with pytest.raises(ValueError, match="cpus"):
         fit(tune.with_resources(reports_its_config, {"cpu": 50}))
     with pytest.raises(TypeError, match="does not derive"):
