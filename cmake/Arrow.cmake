@@ -31,7 +31,9 @@ function(cadre_find_arrow root version fault)
       set(venv "$ENV{VIRTUAL_ENV}")
     endif()
     if(venv)  # else this would be the system's Python
-      file(GLOB path "${venv}/lib/python3*/site-packages/pyarrow")
+      file(GLOB paths "${venv}/lib/python3*/site-packages/pyarrow")
+      list(SORT paths COMPARE NATURAL)
+      list(POP_BACK paths path)  # where there are several: of the latest Python
     endif()
   endif()
   set(found_version)

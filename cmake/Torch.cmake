@@ -81,7 +81,9 @@ function(cadre_find_torch root version kind fault)
       set(venv "$ENV{VIRTUAL_ENV}")
     endif()
     if(venv)  # else this would be the system's Python
-      file(GLOB path "${venv}/lib/python3*/site-packages/torch")
+      file(GLOB paths "${venv}/lib/python3*/site-packages/torch")
+      list(SORT paths COMPARE NATURAL)
+      list(POP_BACK paths path)  # where there are several: of the latest Python
     endif()
     set(beside "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../../../torch")  # where Cadre is a Python wheel
     if(NOT path AND EXISTS "${beside}/lib/libtorch_cpu.so")

@@ -109,6 +109,25 @@ class TorchBuildsTest(InstallationTest):
             self.assertEqual("libtorch_cuda" in (project / "build" / "build.ninja").read_text(encoding="utf-8"), warned)
 
 
+class VirtualEnvironmentTest(InstallationTest):
+    """Virtual environments that the tests make up."""
+
+    @classmethod
+    def install(cls, directory):
+        return directory  # installs nothing: the sources are enough
+
+    def test_of_two_pythons_the_latest_ones_torch_is_found(self):
+        venv = self.directory / "venv"
+        for python, version in ("python3.9", "1.0.0"), ("python3.11", "2.13.0"):
+            torch = venv / "lib" / python / "site-packages" / "torch"
+            (torch / "lib").mkdir(parents=True)
+            (torch / "lib" / "libtorch_cpu.so").touch()
+            (torch / "version.py").write_text(f"__version__ = '{version}+cpu'\n", encoding="utf-8")
+        done = self.configure(self.project("of_two_pythons", FROM_SOURCES, "consumer_torch"), f"-DCADRE_VENV={venv}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("fault= kind=cpu", done.stdout)
+
+
 class CudaHeadersTest(InstallationTest):
     """A build of torch for CUDA 99.0, with headers in places that the tests choose."""
 
