@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -56,8 +55,9 @@ class BytesColumn final : public FileColumn {
   explicit BytesColumn(const ReadContext& context) : builder_(context.pool), block_bytes_(context.block_bytes) {}
 
   void add(const arrow::Buffer& bytes) override {
-    if (bytes.size() > std::numeric_limits<std::int32_t>::max())
-      throw StorageError(fmt::format("it has {} bytes, and a row at most 2 GiB: divide it", bytes.size()));
+    if (bytes.size() > arrow::BinaryBuilder::memory_limit())
+      throw StorageError(fmt::format("it has {} bytes, and a row at most {}: divide it", bytes.size(),
+                                     arrow::BinaryBuilder::memory_limit()));
     check(builder_.Append(text_of(bytes)), "cannot keep it");
   }
   bool is_full() const override { return builder_.value_data_length() >= block_bytes_; }
@@ -188,7 +188,12 @@ std::vector<Piece> WholeFiles::make_pieces(const std::shared_ptr<WholeFiles>& se
   for (std::size_t file = 0; file < files.size();) {
     Piece piece{.reader = self, .number = std::ssize(begins_)};
     begins_.push_back(file);
-    while (file < files.size() && file - begins_.back() < kMostFilesOfPiece && piece.bytes < kBytesOfPiece) {
+    // A large file is a piece of its own: with others before it, its bytes might not fit into a column.
+    const auto is_next = [&] {
+      return file == begins_.back() || (file - begins_.back() < kMostFilesOfPiece && piece.bytes < kBytesOfPiece &&
+                                        files[file].size < kBytesOfPiece);
+    };
+    while (file < files.size() && is_next()) {
       const std::int64_t size = files[file++].size;
       const auto bytes = static_cast<std::int64_t>(static_cast<double>(size) * bytes_per_byte);
       piece.bytes += row_bytes.value_or(bytes);

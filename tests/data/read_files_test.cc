@@ -259,6 +259,18 @@ TEST_F(ReadBinaryFiles, AreRowsWithTheirBytes) {
   EXPECT_THAT(threads(read_binary_files((root() / "?.*").string())).take_all(), SizeIs(2));
 }
 
+// So that a file of almost 2 GiB fits into its block, which has no more.
+TEST_F(ReadBinaryFiles, ALargeOneSharesNoBlockWithSmallOnes) {
+  write("a", "small");
+  write("b", "small");
+  write("c", std::string(std::size_t{1} << 20, 'x'));
+  write("d", "small");
+  std::vector<std::int64_t> rows;
+  for (const Batch& batch : threads(read_binary_files(root())).iter_batches({.batch_size = {}}))
+    rows.push_back(batch.num_rows());
+  EXPECT_THAT(rows, ElementsAre(2, 1, 1));
+}
+
 // ---- Text
 
 TEST_F(ReadText, HasARowForEachLine) {
