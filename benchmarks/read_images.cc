@@ -22,6 +22,7 @@ struct Settings {
   fs::path folder;
   std::int64_t threads = 2;
   std::int64_t size = 0;  // height and width of the results; 0: the images' own
+  bool dataset_first = false;
 
   data::DecodeImageOptions decoding() const {
     data::DecodeImageOptions options;
@@ -108,9 +109,11 @@ int main(int argc, char** argv) {
   command.option("--folder", &settings.folder, "where the images lie").required();
   command.option("--threads", &settings.threads, "that read and decode").at_least(1);
   command.option("--size", &settings.size, "height and width of the results; 0: the images' own").at_least(0);
+  command.flag("--dataset-first", &settings.dataset_first, "read with the dataset first, and not with the loop");
   command.on_call([&] {
+    if (settings.dataset_first) measure("dataset", read_with_dataset, settings);
     measure("loop", read_with_loop, settings);
-    measure("dataset", read_with_dataset, settings);
+    if (!settings.dataset_first) measure("dataset", read_with_dataset, settings);
   });
   try {
     return program.parse(argc, argv, /*wrong_usage=*/2);

@@ -260,6 +260,8 @@ class SmokeTest(unittest.TestCase):
             self.assertEqual([line["way"] for line in lines], ["loop", "dataset"])
             self.assertEqual([line["images"] for line in lines], [5, 5])
             self.assertEqual(len({line["sum"] for line in lines}), 1)
+        done = subprocess.run([program, "--folder", self.storage, "--dataset-first"], capture_output=True, text=True, timeout=60)
+        self.assertEqual([json.loads(line)["way"] for line in done.stdout.splitlines()], ["dataset", "loop"], done.stderr)
 
     def test_what_is_there_already_is_not_measured_again(self):
         arguments = ["reports", "--trials", 1, "--reports", 1]

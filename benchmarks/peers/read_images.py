@@ -54,10 +54,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         write_images(pathlib.Path(folder), arguments.images, arguments.side)
         flags = ["--folder", folder, "--threads", arguments.threads, "--size", arguments.size]
-        for _ in range(arguments.runs):
-            lines = run_all_ways([arguments.bin_folder / "cadre_read_images", *flags], cpus)
+        for number in range(arguments.runs):
+            commands = [[arguments.bin_folder / "cadre_read_images", *flags, *(["--dataset-first"] if number % 2 else [])]]
             if not arguments.without_ray:
-                lines |= run_all_ways([sys.executable, RAY, *flags], cpus)
+                commands.append([sys.executable, RAY, *flags])
+            lines = {}
+            for command in reversed(commands) if number % 2 else commands:  # each side begins in every other run
+                lines |= run_all_ways(command, cpus)
             sums = [line["sum"] for line in lines.values()]
             if max(sums) - min(sums) > max(sums) // 10000:
                 sys.exit(f"read_images: the images differ: {lines}")

@@ -117,13 +117,17 @@ def main():
     if arguments.only:
         plain() if arguments.only == "plain" else run(arguments.only)
         return
+    kinds = ["plain", "cadre", *([] if arguments.without_ray else ["ray"])]
     for number in range(arguments.rounds):
-        alone, _ = measure("plain", 2)  # two at a time, as the trials
-        cadre, cadre_seconds = measure("cadre")
+        found = {}
+        for kind in kinds if number % 2 == 0 else reversed(kinds):  # so that none always finds what another has left behind
+            found[kind] = measure(kind, 2 if kind == "plain" else 1)  # two plain processes at a time, as the trials
+        alone, _ = found["plain"]
+        cadre, cadre_seconds = found["cadre"]
         print(f"round {number}: cadre {cadre_seconds:.1f} s, {cadre['errors']} errors, best {cadre['best']:.3f}, an iteration "
               f"{cadre['iteration'] * 1000:.1f} ms, {cadre['iteration'] / alone['iteration']:.2f} of a plain process's", flush=True)
         if not arguments.without_ray:
-            ray, ray_seconds = measure("ray")
+            ray, ray_seconds = found["ray"]
             print(f"round {number}: ray {ray_seconds:.1f} s, {ray['errors']} errors, best {ray['best']:.3f}, an iteration "
                   f"{ray['iteration'] * 1000:.1f} ms; cadre takes {cadre_seconds / ray_seconds:.2f} of ray's time", flush=True)
 
