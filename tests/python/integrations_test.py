@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 
 os.environ.update({"WANDB_MODE": "offline", "WANDB_SILENT": "true", "MLFLOW_ALLOW_FILE_STORE": "true",
@@ -99,6 +100,21 @@ def test_a_lightning_module_trains_in_two_workers_and_goes_on_from_its_checkpoin
     assert continued.metrics["val_loss"] == pytest.approx(result.metrics["val_loss"])
     state = torch.load(os.path.join(result.checkpoint.path, "checkpoint.ckpt"), weights_only=True)
     assert set(state["state_dict"]) == {"layer.weight", "layer.bias"}
+
+
+def test_a_checkpoint_of_lightning_that_cannot_be_written_leaves_no_folder(tmp_path, monkeypatch):
+    class Fails:
+        callback_metrics: dict = {}
+        current_epoch = global_step = 0
+
+        def save_checkpoint(self, path, weights_only):
+            pathlib.Path(path).write_text("a part")
+            raise OSError("the disk is full")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(OSError, match="the disk is full"):
+        RayTrainReportCallback().on_train_epoch_end(Fails(), None)
+    assert not list(tmp_path.iterdir())
 
 
 def test_checkpoints_of_lightning_are_validated(tmp_path):

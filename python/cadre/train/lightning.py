@@ -1,6 +1,7 @@
 """Training with PyTorch Lightning in the workers of a TorchTrainer, with the names of Ray Train."""
 
 import os
+import shutil
 import tempfile
 
 from cadre.train.config import CheckpointUploadMode
@@ -98,6 +99,10 @@ class RayTrainReportCallback(lightning.callbacks.Callback):
         metrics = {name: value.item() for name, value in trainer.callback_metrics.items()}
         metrics.update({"epoch": trainer.current_epoch, "step": trainer.global_step})
         directory = tempfile.mkdtemp(prefix="lightning_checkpoint_")  # deleted when the report has its files
-        trainer.save_checkpoint(os.path.join(directory, self.CHECKPOINT_NAME), weights_only=False)
+        try:
+            trainer.save_checkpoint(os.path.join(directory, self.CHECKPOINT_NAME), weights_only=False)
+        except BaseException:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
         report(metrics, checkpoint=Checkpoint(directory), checkpoint_upload_mode=self.checkpoint_upload_mode,
                delete_local_checkpoint_after_upload=True, validation=self.validation)
