@@ -261,7 +261,9 @@ void TextFormat::check(const arrow::Status& status, const std::string& doing) co
       {"conversion error", kTypes},
       {"Failed to convert", kTypes},
       {"changed from", kTypes},
-      {"unexpected field", "; there is an entry that the beginning of the file does not have"},
+      {"unexpected field",
+       "; there is an entry that the beginning of the file does not have: say the type of its column in the options' "
+       "`types`"},
       {"JSON parse error", "; each line has to be one JSON object"},
   };
   const char* advice = "";

@@ -692,7 +692,10 @@ TEST(TextFiles, WithEntriesThatComeLateSaySo) {
   test_support::write_bytes(directory / "a.json", json + "{\"n\": 1, \"m\": 2}\n");
   EXPECT_THAT(message_of<StorageError>([&] { threads(read_json(directory.path().string())).take_all(); }),
               AllOf(HasSubstr("a.json, after row "),
-                    HasSubstr("there is an entry that the beginning of the file does not have")));
+                    HasSubstr("there is an entry that the beginning of the file does not have: say the type of its "
+                              "column in the options' `types`")));
+  const Dataset with_type = threads(read_json(directory.path().string(), {.types = {{"m", "int64"}}}));
+  EXPECT_EQ(with_type.skip(200000).take_all().at(0).get<std::int64_t>("m"), 2);
 }
 
 TEST(TextFiles, WithOtherColumnsAreNamedWithTheFirstWhereTheyAreRefused) {
