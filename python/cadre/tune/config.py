@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Callable, Dict, List, Optional, Union
 
-from cadre import _core, _functions
+from cadre import _core, _functions, _values
 
 
 @dataclass
@@ -236,6 +236,8 @@ def _stored_searcher(searcher, param_space, tune_config):
         raise ValueError(f"search_alg: {type(searcher).__name__} does not search param_space, because it has a space of its own or "
                          "does not override set_search_properties(); leave domains out of param_space")
     stored = {"searcher": searcher._stored(), **getattr(searcher, "_tune_config", {})}
+    if "points_to_evaluate" in stored:  # may have objects, as the space
+        stored["points_to_evaluate"] = _values.encode(stored["points_to_evaluate"])
     if searcher.metric and not tune_config.metric:
         stored.update({"metric": searcher.metric, "mode": searcher.mode})
     return stored
