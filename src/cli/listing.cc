@@ -105,7 +105,7 @@ Listed look_at(const fs::path& path, std::string name) {
   try {
     if (is_training_run(path)) return listed_as(std::move(name), read_training_run(path));
     return listed_as(std::move(name), tune::ResultGrid::from_directory(path));
-  } catch (const Error& error) {
+  } catch (const std::runtime_error& error) {  // of a file system, too: a directory may be removed meanwhile
     std::error_code gone;
     const fs::path place = fs::canonical(path, gone);
     return listed_as_unreadable(std::move(name), place_text(gone ? path : place), error.what());

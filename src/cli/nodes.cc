@@ -175,7 +175,11 @@ std::string others_text(const Resources& resources) {
 }
 
 // Returns the time without its year.
-std::string short_time(double time) { return time_text(time).substr(5); }
+// Without the year; empty for a time that is not known.
+std::string short_time(double time) {
+  const std::string text = time_text(time);
+  return text.empty() ? text : text.substr(5);
+}
 
 Style style_of(const NodeHistory& history) {
   return history.left ? (history.is_lost ? Style::bad : Style::dim) : history.draining ? Style::bold : Style::good;

@@ -41,6 +41,9 @@ void ControlQueue::run() {
     lock.lock();
     waiting_ -= answered;
   }
+  std::ranges::move(added_, std::back_inserter(requests));
+  added_.clear();
+  for (Request& request : requests) request.outcome.set_value({Result::unavailable, "the dashboard has ended"});
 }
 
 bool ControlQueue::carry_on(Request& request) {

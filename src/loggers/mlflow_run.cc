@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/checksum.h"
+#include "base/cut_text.h"
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -66,12 +67,7 @@ std::string yaml_text(std::string_view text) {
 
 // Returns the beginning of a text that has at most `most` bytes, as UTF-8.
 std::string beginning_of(std::string_view text, std::size_t most) {
-  std::string whole = base::to_utf8(text);
-  if (whole.size() <= most) return whole;
-  whole.resize(most);
-  while (!whole.empty() && (static_cast<unsigned char>(whole.back()) & 0xc0u) == 0x80u) whole.pop_back();
-  if (!whole.empty() && static_cast<unsigned char>(whole.back()) >= 0xc0u) whole.pop_back();
-  return whole;
+  return std::string(base::first_bytes(base::to_utf8(text), most));
 }
 
 std::string uri_of(const fs::path& path) {

@@ -109,6 +109,7 @@ TEST(ControlQueue, WithdrawsWhatWaitsWhenItStops) {
   queue.stop();
   thread.join();
   EXPECT_EQ(controls.withdrawn, 1);
+  EXPECT_EQ(held->get().result, ControlQueue::Result::unavailable);
 }
 
 }  // namespace
