@@ -11,7 +11,9 @@ LINES = readme_lines("cadre::tune")
 class ConsumerTest(InstallationTest):
     def test_five_lines_and_one_file_train_a_population(self):
         self.assertEqual(len(LINES.splitlines()), 5)
-        experiment = self.check_climb(self.build(self.project("stranger", LINES, "consumer")))
+        stranger = self.build(self.project("stranger", LINES, "consumer"))
+        self.assertIn("BIND_NOW", run("readelf", "--dynamic", stranger), "each worker binds the program anew")
+        experiment = self.check_climb(stranger)
         program = self.prefix / "bin" / "cadre"
         self.assertEqual(run(program, "--version"), f"cadre {VERSION}\n")
         trials = json.loads(run(program, "show", experiment, "--json"))["trials"]
