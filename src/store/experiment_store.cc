@@ -29,8 +29,9 @@ std::filesystem::path file_of(const std::filesystem::path& directory) { return d
 // Writes a database with the tables and the facts, and closes it: everything is in one file, without a log.
 void write_database(const std::filesystem::path& path, const ExperimentInfo& info) {
   Database database(path, Database::Access::create);
-  // No other file depends on it before it has its final name, and it is synced as a whole before that.
-  database.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; BEGIN");
+  // No other file depends on it before it has its final name, and it is synced as a whole before that. The boot id,
+  // which decides if damage of the log is expected, must not be in the log.
+  database.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF; BEGIN");
   create_tables(database);
   RowWriter<MetaRow> meta(database, WriteMode::add);
   meta.write({"format", std::to_string(ExperimentStore::kFormat)});
@@ -38,8 +39,7 @@ void write_database(const std::filesystem::path& path, const ExperimentInfo& inf
   meta.write({"trainable", info.trainable});
   meta.write({"options", info.options});
   meta.write({"boot", base::boot_id()});
-  database.execute("COMMIT");
-  database.copy_log();  // the boot id, which decides if damage of the log is expected, must not be in the log
+  database.execute("COMMIT; PRAGMA journal_mode = WAL");  // the mode of whoever opens it
 }
 
 // Returns the number after `last`. Numbers have no gaps, so the largest possible one means a damaged row.
