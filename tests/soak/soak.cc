@@ -93,7 +93,7 @@ class Disturbance {
   };
 
   void live();
-  void follow(Life& life, const Plan& plan);
+  bool follow(Life& life, const Plan& plan);
   void disturb(Life& life, const Plan& plan);
   std::optional<Subject::Candidate> choose(const Life& life, const Plan& plan);
   std::vector<Subject::Candidate> candidates(const Life& life, Victim victim) const;
@@ -136,7 +136,7 @@ void Disturbance::live() {
   if (restores) ++tally_.restores;
   while (!life.mortal && life.signal == 0 && tally_.all_kills() < options_.kills) {
     const Plan plan = subject_.draw_plan(random_);
-    follow(life, plan);
+    if (!follow(life, plan)) return faults_.push_back("the controller: " + life.controller.what_hangs());
     if (const auto ended = life.controller.wait(std::chrono::nanoseconds(0))) return take_end(life, *ended);
     disturb(life, plan);
   }
@@ -145,22 +145,24 @@ void Disturbance::live() {
   take_end(life, *ended);
 }
 
-// Waits until the planned moment, or until the controller has ended.
-void Disturbance::follow(Life& life, const Plan& plan) {
+// Waits until the planned moment, or until the controller has ended. Returns false if neither comes within kPatience:
+// the run hangs, and to kill its controller would set it going again.
+bool Disturbance::follow(Life& life, const Plan& plan) {
   const auto reached = [&] { return plan.at_progress == 0 || subject_.progress() >= plan.at_progress; };
   std::optional<Clock::time_point> moment;
   for (const auto give_up = Clock::now() + kPatience; Clock::now() < give_up;) {
     if (!moment && reached()) moment = Clock::now() + std::chrono::duration_cast<Clock::duration>(plan.after);
-    if (moment && Clock::now() >= *moment) return;
+    if (moment && Clock::now() >= *moment) return true;
     if (life.restores && !life.timed && !life.controller.workers().empty()) {
       life.timed = true;
       ++tally_.restores_timed;
       tally_.time_to_restore += Clock::now() - life.began;
     }
     const auto nap = moment ? std::min<Clock::duration>(kPollInterval, *moment - Clock::now()) : kPollInterval;
-    if (life.controller.has_ended()) return;
+    if (life.controller.has_ended()) return true;
     std::this_thread::sleep_for(nap);
   }
+  return false;
 }
 
 void Disturbance::disturb(Life& life, const Plan& plan) {
