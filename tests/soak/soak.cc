@@ -356,8 +356,9 @@ class Soak {
   void say_failure(std::int64_t number, const std::vector<std::string>& faults) {
     ++tally_.failed_runs;
     for (const std::string& fault : faults) fmt::print("{}\n", fault);
-    fmt::print("run {} FAILED; it is kept in {}. To try it again: cadre_soak --seed {} --first {}\n", number,
-               options_.directory.string(), options_.seed, number);
+    const std::string only = options_.only.empty() ? "" : " --only " + options_.only;
+    fmt::print("run {} FAILED; it is kept in {}. To try it again: cadre_soak --seed {} --first {}{}\n", number,
+               options_.directory.string(), options_.seed, number, only);
     std::fflush(stdout);
     still_running(std::chrono::seconds(20), storage_server());
   }
