@@ -328,7 +328,9 @@ TEST_P(Simulation, EveryTrialReachesItsEndAndNothingIsMissing) {
 // In spite of faults and interruptions the trial makes all changes that it reaches, and ends with the last one's
 // config.
 TEST(ReplaySimulation, EveryChangeIsMadeOnce) {
-  for (std::uint64_t seed = 0; seed < 1000 && !::testing::Test::HasFailure(); ++seed) {
+  const std::uint64_t first = number_from_environment("SIMULATION_FIRST_SEED", 0);
+  const std::uint64_t count = number_from_environment("SIMULATION_SEEDS", 1000);
+  for (std::uint64_t seed = first; seed < first + count && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     TunerOptions options = random_options(random, Kind::replay);
