@@ -197,6 +197,8 @@ void Inspection::check_trials() {
   std::int64_t failures = 0;
   for (const store::TrialRow& trial : record_.trials) {
     if (trial.status == "ERROR") {
+      if (setting_.max_failures < 0)
+        fault("trial {} failed for good, although it is tried again without limit: {}", trial.trial, trial.error);
       failures += setting_.max_failures + 1;
       continue;
     }
