@@ -24,6 +24,7 @@ import run_all
 
 for folder in "search", "peers", "python":
     sys.path.insert(0, str(pathlib.Path(__file__).parent / folder))
+import batch_inference  # noqa: E402
 import compare_populations  # noqa: E402
 import functions  # noqa: E402
 import side_by_side  # noqa: E402
@@ -277,6 +278,18 @@ class PeersTest(unittest.TestCase):
         for attempt in range(3):
             side_by_side.run_in_turns(attempt, [lambda: order.append("ray"), lambda: order.append("cadre")])
         self.assertEqual(order, ["ray", "cadre", "cadre", "ray", "ray", "cadre"])
+
+    def test_each_side_of_inference_begins_in_every_other_run(self):
+        order = []
+
+        def run(command, cpus):
+            order.append(command[command.index("--way") + 1] if "--way" in command else "ray")
+            return [{"right": 1, "rows_per_s": 1.0, "rows_per_s_from_first_batch": 1.0}]
+
+        with unittest.mock.patch.object(batch_inference, "run", run), contextlib.redirect_stdout(io.StringIO()), \
+                unittest.mock.patch.object(sys, "argv", ["batch_inference", "nowhere", "--runs", "2"]):
+            batch_inference.main()
+        self.assertEqual(order, ["write", "loop", "loops", "map_batches", "ray", "ray", "map_batches", "loops", "loop"])
 
 
 class PythonTest(unittest.TestCase):

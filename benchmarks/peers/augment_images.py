@@ -34,10 +34,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         write_images(pathlib.Path(folder), arguments.images, arguments.side)
         flags = ["--folder", folder, "--threads", arguments.threads]
-        for _ in range(arguments.runs):
-            lines = run_all_ways([program, *flags], cpus)
-            lines |= run_all_ways([program, *flags, "--in-threads"], cpus)
-            lines |= run_all_ways([sys.executable, TORCH, *flags], cpus)
+        commands = [[program, *flags], [program, *flags, "--in-threads"], [sys.executable, TORCH, *flags]]
+        for number in range(arguments.runs):
+            lines = {}
+            for command in reversed(commands) if number % 2 else commands:  # each side begins in every other run
+                lines |= run_all_ways(command, cpus)
             means = [line["mean"] for line in lines.values()]
             if max(means) - min(means) > 0.02:
                 sys.exit(f"augment_images: the images differ: {lines}")

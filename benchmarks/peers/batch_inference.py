@@ -30,28 +30,29 @@ def main():
     parser.add_argument("--without-ray", action="store_true")
     arguments = parser.parse_args()
     cpus = sorted(os.sched_getaffinity(0))[:arguments.workers]
+    program = arguments.bin_folder / "cadre_batch_inference"
     ratios = {"loop": [], "ray": [], "ray from its first batch on": []}
     with tempfile.TemporaryDirectory() as folder:
         flags = ["--folder", folder, "--images", arguments.images, "--batch-size", arguments.batch_size,
                  "--workers", arguments.workers]
 
-        def rate(way, program=(arguments.bin_folder / "cadre_batch_inference",)):
-            line = run([*program, *flags, *([] if way == "ray" else ["--way", way])], cpus)[-1]
+        def rate(way):
+            command = [sys.executable, RAY] if way == "ray" else [program, "--way", way]
+            line = run([*command, *flags], cpus)[-1]
             print(json.dumps(line), flush=True)
             return line
 
-        run([arguments.bin_folder / "cadre_batch_inference", *flags, "--way", "write"], cpus)
-        for _ in range(arguments.runs):
-            lines = [rate(way) for way in ["loop", "loops", "map_batches"]]
-            by_hand = max(line["rows_per_s"] for line in lines[:2])
-            dataset = lines[2]["rows_per_s"]
-            ratios["loop"].append(dataset / by_hand)
-            if not arguments.without_ray:
-                ray = rate("ray", (sys.executable, RAY))
-                lines.append(ray)
-                ratios["ray"].append(dataset / ray["rows_per_s"])
-                ratios["ray from its first batch on"].append(dataset / ray["rows_per_s_from_first_batch"])
-            right = [line["right"] for line in lines]
+        run([program, *flags, "--way", "write"], cpus)
+        ways = ["loop", "loops", "map_batches", *([] if arguments.without_ray else ["ray"])]
+        for number in range(arguments.runs):
+            # Each side begins in every other run.
+            lines = {way: rate(way) for way in (reversed(ways) if number % 2 else ways)}
+            dataset = lines["map_batches"]["rows_per_s"]
+            ratios["loop"].append(dataset / max(lines[way]["rows_per_s"] for way in ("loop", "loops")))
+            if "ray" in lines:
+                ratios["ray"].append(dataset / lines["ray"]["rows_per_s"])
+                ratios["ray from its first batch on"].append(dataset / lines["ray"]["rows_per_s_from_first_batch"])
+            right = [line["right"] for line in lines.values()]
             if max(right) - min(right) > arguments.images // 1000:
                 sys.exit(f"batch_inference: not all have predicted the same images: {lines}")
     print_figure("rows per second, map_batches / the faster loop by hand", ratios["loop"])
