@@ -38,7 +38,7 @@ void add_run(Command& program) {
   Command command = program.add_command("run", "Run a program on the nodes of a cluster");
   command.option("--cluster", &options->cluster, "slurm, ray, or a JSON file: see cadre/cluster.h").required();
   command.option("command", &options->command, "The program and its arguments").required();
-  command.footer("Example: cadre run --cluster slurm -- ./pbt_mnist --max-concurrent 8");
+  command.footer("Example: cadre run --cluster slurm -- ./pbt_mnist --num-samples 32");
   command.on_call([options] { run(*options); });
 }
 

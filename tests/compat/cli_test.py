@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import select
 import shutil
 import signal
@@ -808,6 +809,14 @@ class CliTest(unittest.TestCase):
             for line in cadre(*command).splitlines():
                 if "/" not in line:  # a path stays whole
                     self.assertLessEqual(len(line), 80, line)
+
+    def test_the_example_of_run_has_flags_of_the_program_that_it_names(self):
+        [program, flags] = re.search(r"-- \./(\w+) (.*)", cadre("run", "--help")).groups()
+        examples = pathlib.Path(os.environ["CADRE_SOURCE"]) / "examples"
+        sources = "".join(path.read_text() for folder in ("program", program) for path in (examples / folder).glob("*.cc"))
+        self.assertTrue(re.findall(r"--[\w-]+", flags))
+        for flag in re.findall(r"--[\w-]+", flags):
+            self.assertIn(f'"{flag}"', sources)
 
     def test_wrong_usage(self):
         for arguments in [], ["nothing"], ["show"], ["best", self.experiment, "--mode", "best"], ["ls", "--sort", "x"]:
