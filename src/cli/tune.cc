@@ -152,6 +152,10 @@ void check_usage(const TuneOptions& options) {
   if (options.check && continues) throw InvalidArgument("--check is for a new experiment");
   if (!options.command.empty() && continues)
     throw InvalidArgument("the program of an experiment that goes on stays as it is");
+  if ((options.resume_errored || options.restart_errored) && !continues)
+    throw InvalidArgument(
+        "--resume-errored and --restart-errored are for an experiment that goes on: name it, as in "
+        "cadre tune --restore EXPERIMENT --resume-errored");
   if (!options.restore.empty() && !options.changes.empty())
     throw InvalidArgument("--restore continues an experiment as it is; --extend EXPERIMENT --set KEY=VALUE changes it");
 }

@@ -74,6 +74,8 @@ class BadInputTest(TuneTest):
             ("--set #lr=1: #lr is no key: write key=value", ["--set", "#lr=1"]),
             ("--set num_samples=many: num_samples: the value is \"many\", not an integer", ["--set", "num_samples=many"]),
             ("--check is for a new experiment", ["--check", "--restore", "x"]),
+            ("name it, as in cadre tune --restore EXPERIMENT --resume-errored", ["--resume-errored"]),
+            ("name it, as in cadre tune --restore EXPERIMENT --resume-errored", ["--restart-errored"]),
         ]:
             with self.subTest(message=message):
                 (self.folder / "tune.toml").write_text("\n".join(f"{key} = {value}" for key, value in GOOD.items()))

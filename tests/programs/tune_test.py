@@ -359,6 +359,18 @@ class EndsTest(TuneTest):
         self.tune("--restore", "test")
         self.assertEqual({trial["status"] for trial in self.trials()}, {"TERMINATED"})
 
+    def test_trials_that_have_failed_are_run_again_on_request_only(self):
+        self.write("tune.toml", SPACE)
+        script = self.shell("""
+            [ -e mended ] || exit 1
+            cadre-report loss=1
+        """)
+        self.tune("tune.toml", "--", *script, code=1)
+        (self.folder / "mended").touch()
+        self.tune("--restore", "test", code=1)
+        self.tune("--restore", "test", "--restart-errored")
+        self.assertEqual([trial["status"] for trial in self.trials()], ["TERMINATED"])
+
     def test_a_paused_program_that_does_not_wait_is_held(self):
         self.write("tune.toml", """
             metric = "loss"
