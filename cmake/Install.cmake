@@ -172,7 +172,8 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${doc_dir}" COMPONEN
   FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png" PATTERN "api" EXCLUDE)
 # The examples are a project there, and MNIST is fetched as here.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${doc_dir}" COMPONENT doc
-  FILES_MATCHING PATTERN "*.cc" PATTERN "*.h" PATTERN "*.md" PATTERN "CMakeLists.txt" PATTERN "write_jpegs.py")
+  FILES_MATCHING PATTERN "*.cc" PATTERN "*.h" PATTERN "*.md" PATTERN "CMakeLists.txt" PATTERN "write_jpegs.py"
+  PATTERN "optuna_searcher.py")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples/programs" DESTINATION "${doc_dir}/examples" USE_SOURCE_PERMISSIONS COMPONENT doc)
 install(PROGRAMS "${PROJECT_SOURCE_DIR}/tools/fetch_mnist.py" DESTINATION "${doc_dir}/tools" COMPONENT doc)
 install(FILES "${PROJECT_SOURCE_DIR}/tools/mnist-requirements.txt" DESTINATION "${doc_dir}/tools" COMPONENT doc)
