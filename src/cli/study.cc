@@ -63,7 +63,13 @@ tune::AnySearcher searcher_of(const std::string& text) {
 
 Study open_or_begin(const Ask& ask) {
   const bool describes = !ask.parameters.empty() || !ask.space.empty();
-  if (!describes && Study::exists(ask.study)) return Study::open(ask.study);
+  if (!describes && Study::exists(ask.study)) {
+    if (!ask.minimize.empty() || !ask.maximize.empty() || !ask.searcher.empty() || ask.seed != 0)
+      throw InvalidArgument("the study in " + ask.study +
+                            " has its metric, searcher and seed already: leave --minimize, --maximize, --searcher and "
+                            "--seed out");
+    return Study::open(ask.study);
+  }
   if (!describes)
     throw InvalidArgument("there is no study in " + ask.study +
                           " yet: begin it with its parameters, as in --param 'lr=loguniform(1e-5, 1)' --minimize loss");

@@ -624,6 +624,14 @@ class CliTest(unittest.TestCase):
         cadre("observe", study, "0", "--status", "running", "loss=0.5")
         self.assertEqual([trial["results"] for trial in document("show", study)["trials"]], [1])
 
+    def test_what_a_study_has_from_its_beginning_is_not_said_anew(self):
+        study = self.storage / "begun"
+        self.addCleanup(shutil.rmtree, study)
+        cadre("suggest", study, "--param", "x=uniform(0, 1)", "--minimize", "loss")
+        for option in ["--searcher", "TPE"], ["--maximize", "loss"], ["--seed", "3"]:
+            self.assertIn("has its metric, searcher and seed already", cadre("suggest", study, *option, code=1))
+        self.assertEqual(len(document("show", study)["trials"]), 1)
+
     def test_long_texts_are_wrapped_at_the_width_whatever_their_length(self):
         study = self.storage / "wrapped"
         self.addCleanup(shutil.rmtree, study)
