@@ -23,6 +23,7 @@
 #include "tune/description.h"
 #include "tune/program/metric_watch.h"
 #include "tune/program/placeholders.h"
+#include "tune/searchers/variant_generator.h"
 #include "view/output.h"
 #include "worker/cluster.h"
 
@@ -75,10 +76,12 @@ std::string command_line(const tune::Program& program, const Config& config) {
 void check(const TuneFile& file, const tune::Trainable& trainable) {
   const tune::Tuner tuner(trainable, file.options);  // throws if anything is wrong
   tune::Study study(file.options.param_space, file.options.tune_config);
-  const auto samples = static_cast<std::size_t>(file.options.tune_config.num_samples);
+  // A sample is a trial for each combination of grids.
+  const auto trials =
+      static_cast<std::size_t>(tune::VariantGenerator(file.options.param_space, file.options.tune_config).size());
   Page page;
-  page.line(fmt::format("{} {}:", samples, samples == 1 ? "sample" : "samples"));
-  for (std::size_t i = 0; i < std::min(samples, kMostChecked); ++i) {
+  page.line(fmt::format("{} {}:", trials, trials == 1 ? "trial" : "trials"));
+  for (std::size_t i = 0; i < std::min(trials, kMostChecked); ++i) {
     const std::optional<tune::Suggestion> made = study.suggest();
     if (!made) {
       page.line("  the searcher waits for results before it suggests more");
@@ -86,7 +89,7 @@ void check(const TuneFile& file, const tune::Trainable& trainable) {
     }
     page.line("  " + shown(command_line(trainable.program, made->config)));
   }
-  if (samples > kMostChecked) page.line(fmt::format("  and {} more", samples - kMostChecked));
+  if (trials > kMostChecked) page.line(fmt::format("  and {} more", trials - kMostChecked));
   page.write();
 }
 

@@ -83,6 +83,12 @@ class ValuesTest(TuneTest):
         for trial, line in enumerate(shown.splitlines()[1:11]):
             self.assertIn(f"--lr={self.rows(trial)[0]['loss']}", line)
 
+    def test_check_shows_a_trial_for_each_combination_of_grids(self):
+        self.write("tune.toml", "num_samples = 2" + SPACE + "    n = { grid_search = [1, 2, 3] }\n")
+        shown = self.tune("tune.toml", "--check", "--", "/bin/echo", "{n}").splitlines()
+        self.assertEqual(shown[0].strip(), "6 trials:")
+        self.assertEqual([line.strip() for line in shown[1:]], [f"/bin/echo {n}" for n in [1, 2, 3] * 2])
+
     def test_entries_of_the_command_line_replace_those_of_the_file(self):
         self.write("tune.toml", SPACE)
         self.tune("tune.toml", "--set", "space.lr=choice([7])", "--set", "num_samples=2", "--set", "space.text=a b", "--",
