@@ -66,11 +66,19 @@ Table table_of(const std::vector<const Result*>& trials, const std::vector<std::
   return table;
 }
 
-std::string state_text(const tune::ExperimentSummary& summary) {
+// Returns what continues an experiment that was interrupted.
+std::string restore_text(const ResultGrid& grid) {
+  const Value* command = grid.summary().options.find("trainable/program/command");
+  const bool is_of_program = command != nullptr && command->is_list() && !command->items().empty();
+  return is_of_program ? "cadre tune --restore " + shown(place_text(grid.experiment_path())) : "Tuner::restore";
+}
+
+std::string state_text(const ResultGrid& grid) {
+  const tune::ExperimentSummary& summary = grid.summary();
   std::string text = state_name(summary);
   if (summary.state == tune::ExperimentState::running && !summary.controller.empty())
     text += " by " + shown(summary.controller);
-  if (summary.state == tune::ExperimentState::interrupted) text += "; Tuner::restore continues it";
+  if (summary.state == tune::ExperimentState::interrupted) text += "; " + restore_text(grid) + " continues it";
   if (!summary.stop_reason.empty()) text += "; all trials were stopped: " + shown(summary.stop_reason);
   return text;
 }
@@ -142,7 +150,7 @@ void show_experiment(const ResultGrid& grid, const ShowOptions& options) {
   }
   Page page;
   page.heading("Experiment " + shown(summary.name));
-  page.field("state", state_text(summary));
+  page.field("state", state_text(grid));
   page.field("directory", shown(place_text(grid.experiment_path())));
   page.field("trainable", shown(summary.trainable));
   for (const auto& [label, text] : option_texts(summary.options)) page.field(label, text);

@@ -361,6 +361,10 @@ class EndsTest(TuneTest):
         process.communicate(timeout=120)
         self.assertEqual(process.returncode, 143)
         self.assertNotIn("ERROR", {trial["status"] for trial in self.trials()})
+        shown = subprocess.run([BIN / "cadre", "show", self.experiment], check=True, capture_output=True, text=True,
+                               env=ENVIRONMENT)
+        self.assertIn(f"interrupted; cadre tune --restore {self.experiment} continues it",
+                      " ".join(shown.stdout.split()))
         (self.folder / "restored").touch()
         self.tune("--restore", "test")
         self.assertEqual({trial["status"] for trial in self.trials()}, {"TERMINATED"})
