@@ -65,9 +65,10 @@ std::vector<fs::path> find_experiments(const fs::path& directory) {
 }
 
 Listed listed_as(std::string name, const TrainingRun& run) {
+  const std::size_t reports = run.result.metrics_history.size();
   Listed listed{.name = std::move(name),
                 .state = run.state,
-                .trials = fmt::format("run, {} reports", run.result.metrics_history.size())};
+                .trials = fmt::format("run, {} report{}", reports, reports == 1 ? "" : "s")};
   listed.summary.last_event = run.last_event;
   listed.summary.state = run.state == "finished"  ? tune::ExperimentState::finished
                          : run.state == "running" ? tune::ExperimentState::running

@@ -174,8 +174,7 @@ std::string others_text(const Resources& resources) {
   return values_text(all);
 }
 
-// Returns the time without its year.
-// Without the year; empty for a time that is not known.
+// Returns the time without its year; empty if it is not known.
 std::string short_time(double time) {
   const std::string text = time_text(time);
   return text.empty() ? text : text.substr(5);
