@@ -1,5 +1,6 @@
 #include "errors.h"
 
+#include <cstring>
 #include <string>
 
 #include "cadre/error.h"
@@ -26,21 +27,37 @@ PyObject* add_class(nb::module_& module, const char* name, const char* doc, cons
   return made;
 }
 
+// Sets an exception of Python. Bytes that are no UTF-8, as of a file's name in another encoding, become escapes.
+void set_exception(PyObject* type, const std::exception& error) {
+  const char* const what = error.what();
+  const nb::object text =
+      nb::steal(PyUnicode_DecodeUTF8(what, static_cast<Py_ssize_t>(std::strlen(what)), "backslashreplace"));
+  if (text.is_valid()) PyErr_SetObject(type, text.ptr());  // otherwise memory is out, and that is the exception
+}
+
+// Returns a text in UTF-8. Characters that cannot be that become escapes: Python has the bytes of a file's name in
+// another encoding as such.
+std::string escaped_utf8(const nb::object& text) {
+  const nb::object bytes = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"));
+  if (!bytes.is_valid()) throw nb::python_error();
+  return {PyBytes_AsString(bytes.ptr()), static_cast<std::size_t>(PyBytes_Size(bytes.ptr()))};
+}
+
 void translate(const std::exception_ptr& pointer, void*) {
   try {
     std::rethrow_exception(pointer);
   } catch (const StopWorker&) {
     PyErr_SetNone(stop_trial);
   } catch (const Interrupted& error) {
-    PyErr_SetString(interrupted, error.what());
+    set_exception(interrupted, error);
   } catch (const InvalidArgument& error) {
-    PyErr_SetString(invalid_argument, error.what());
+    set_exception(invalid_argument, error);
   } catch (const NotFound& error) {
-    PyErr_SetString(not_found, error.what());
+    set_exception(not_found, error);
   } catch (const train::TrainingFailed& error) {
-    PyErr_SetString(training_failed, error.what());
+    set_exception(training_failed, error);
   } catch (const Error& error) {
-    PyErr_SetString(cadre_error, error.what());
+    set_exception(cadre_error, error);
   }
 }
 
@@ -71,8 +88,7 @@ void throw_as_cpp(nb::python_error& error) {
   if (error.matches(nb::handle(stop_trial))) throw StopWorker{};
   const nb::object lines =
       nb::module_::import_("traceback").attr("format_exception")(error.type(), error.value(), error.traceback());
-  const nb::str text(nb::object(nb::str("").attr("join")(lines)));
-  throw HostError(text.c_str());
+  throw HostError(escaped_utf8(nb::str("").attr("join")(lines)));
 }
 
 void with_cadre(const std::function<void()>& call) {

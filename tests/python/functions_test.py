@@ -4,6 +4,7 @@ import functools
 import os
 import random
 import signal
+import tempfile
 import threading
 import time
 
@@ -89,6 +90,21 @@ def test_of_a_long_traceback_the_end_is_kept(fit):
         raise ValueError("x" * 200_000 + "the end")
 
     assert str(fit(fails)[0].error).rstrip().endswith("the end")
+
+
+def test_errors_with_names_of_files_that_are_no_utf8_have_them_with_escapes(fit):
+    def fails(config):
+        raise ValueError("cannot read " + os.fsdecode(b"caf\xe9"))
+
+    assert str(fit(fails, name="of_python")[0].error).rstrip().endswith("ValueError: cannot read caf\\udce9")
+
+    def reports(config):
+        with tempfile.TemporaryDirectory() as folder:
+            os.symlink("nowhere", os.path.join(os.fsencode(folder), b"caf\xe9"))
+            tune.report({"x": 1}, checkpoint=tune.Checkpoint.from_directory(folder))
+
+    text = str(fit(reports, name="of_the_core")[0].error)
+    assert "caf\\xe9: a checkpoint holds files and directories only" in text
 
 
 def test_a_stop_passes_through_except_exception(fit, tmp_path):
