@@ -176,6 +176,7 @@ void ResumableSession::written(std::size_t bytes) {
 std::optional<ResumableSession::TimePoint> ResumableSession::next_output() const {
   if (!connection_ || (connection_->has_greeted && !connection_->is_greeted)) return std::nullopt;
   if (!connection_->has_greeted) return TimePoint::min();
+  if (connection_->written < connection_->output.size()) return std::nullopt;  // the other end reads that first
   if (connection_->unacknowledged >= pieces_per_acknowledgement ||
       connection_->unacknowledged_bytes >= bytes_per_acknowledgement)
     return TimePoint::min();

@@ -192,6 +192,19 @@ TEST(ResumableSession, PiecesAreAcknowledgedAfterATimeOrANumber) {
   EXPECT_EQ(network.ends[0].session.kept_bytes(), 0u);
 }
 
+// With a time in the past, a loop that waits until then would run without a pause.
+TEST(ResumableSession, HasNothingDueWhileItsOutputCannotBeWritten) {
+  Network network;
+  network.connect();
+  network.pump();
+  network.send(0, Lane::files, "long");
+  EXPECT_EQ(network.write(0, 1), 1u);
+  network.now += seconds(2);
+  EXPECT_EQ(network.ends[0].session.next_output(), std::nullopt);
+  EXPECT_GT(network.write(0, 1000), 0u);
+  EXPECT_EQ(network.ends[0].session.next_output(), network.now - seconds(1));
+}
+
 TEST(ResumableSession, WithoutTheOtherEndsGreetingNothingIsSent) {
   ResumableSession session(1);
   EXPECT_EQ(session.next_output(), std::nullopt);
