@@ -7,8 +7,11 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <thread>
 
 #include "base/file_descriptor.h"
@@ -54,6 +57,32 @@ TEST(ForkServerConnection, AKillArrivesThoughSignalsInterruptItsSenderWhileTheSe
   ::shutdown(connection.fd(), SHUT_WR);
   busy_server.join();
   EXPECT_TRUE(is_killed);
+}
+
+// Threads of the program that have set no name of their own. A library's may still do so, for which there are five
+// seconds, and not for each.
+TEST(OtherThreads, AreKnownSoonThoughTheyHaveNoNames) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool ends = false;
+  const auto stay = [&] {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return ends; });
+  };
+  std::thread one(stay);
+  std::thread another(stay);
+  const auto begin = std::chrono::steady_clock::now();
+  const bool is_alone = other_threads().empty();
+  const auto time = std::chrono::steady_clock::now() - begin;
+  {
+    const std::lock_guard lock(mutex);
+    ends = true;
+  }
+  changed.notify_all();
+  one.join();
+  another.join();
+  EXPECT_FALSE(is_alone);
+  EXPECT_LT(time, std::chrono::seconds(8));
 }
 
 }  // namespace

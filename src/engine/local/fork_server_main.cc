@@ -18,9 +18,12 @@
 #include <fstream>
 #include <iostream>
 #include <list>
+#include <optional>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/library_threads.h"
 #include "base/system_error.h"
@@ -565,27 +568,32 @@ std::string name_in(const std::filesystem::path& task) {
   return name;
 }
 
-// Returns a thread's name. A new thread has its creator's name until it sets its own, which takes a thread that a
-// library has just started some time, on a busy machine possibly long.
-std::string settled_name(const std::filesystem::path& task) {
-  constexpr auto patience = std::chrono::seconds(5);
+// Returns a thread's name; empty if the thread has ended. A new thread has its creator's name until it sets its own,
+// which takes a thread that a library has just started some time, on a busy machine possibly long: waits for it until
+// `end`. A thread that waits for an event has set its name before, if it ever does.
+std::optional<std::string> settled_name(const std::filesystem::path& task, Clock::time_point end) {
   const std::string inherited = name_in("/proc/self");
-  std::string name = name_in(task);
-  for (const auto end = std::chrono::steady_clock::now() + patience;
-       name == inherited && std::chrono::steady_clock::now() < end; name = name_in(task))
+  for (;;) {
+    const std::optional<ProcessStat> stat = read_process_stat(task);  // before the name
+    if (!stat || stat->exiting) return std::nullopt;
+    std::string name = name_in(task);
+    const bool is_own = !name.empty() && name != inherited;
+    if (is_own || stat->waits || Clock::now() >= end) return name;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return name;
+  }
 }
 
 }  // namespace
 
 std::vector<std::string> other_threads() {
+  constexpr auto patience = std::chrono::seconds(5);  // with all of them together
+  const Clock::time_point end = Clock::now() + patience;
   std::vector<std::string> names;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
     if (std::atoi(entry.path().filename().c_str()) == ::getpid()) continue;
-    const std::string name = settled_name(entry.path());
-    if (name != "jemalloc_bg_thd") names.push_back(name);  // Arrow's; jemalloc handles it in forks
+    const std::optional<std::string> name = settled_name(entry.path(), end);
+    if (name && *name != "jemalloc_bg_thd") names.push_back(*name);  // Arrow's; jemalloc handles it in forks
   }
 #if defined(__SANITIZE_THREAD__)
   if (!names.empty()) names.pop_back();  // the sanitizer's own

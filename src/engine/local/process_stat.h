@@ -1,4 +1,4 @@
-// A process's state from /proc/<process>/stat.
+// The state of a process or a thread from /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -11,9 +11,10 @@ namespace cadre::engine::local {
 struct ProcessStat {
   pid_t parent = 0;
   bool exiting = false;  // true: no longer runs any of its code
+  bool waits = false;    // true: sleeps until an event or a signal comes
 };
 
-// Reads the state; `directory` is /proc/<process>. Empty if the process is gone.
+// Reads the state; `directory` is /proc/<process>, or /proc/<process>/task/<thread>. Empty if it is gone.
 std::optional<ProcessStat> read_process_stat(const std::filesystem::path& directory);
 
 }  // namespace cadre::engine::local
