@@ -60,8 +60,10 @@ void replace_file(const fs::path& path, std::string_view bytes) {
 
 void replace_private_file(const fs::path& path, std::string_view bytes) {
   const fs::path temporary = temporary_name(path);
-  FileDescriptor file = open_own_file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-  if (::fchmod(file.get(), S_IRUSR | S_IWUSR) != 0) throw_storage_error("write", temporary);
+  // A new file, private from the start: others may have opened one that was there, and would read from it.
+  if (::unlink(temporary.c_str()) != 0 && errno != ENOENT) throw_storage_error("remove", temporary);
+  FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!file) throw_storage_error("write", temporary);
   write_all(file.get(), bytes, temporary);
   close_written(file, temporary);
   base::rename(temporary, path);

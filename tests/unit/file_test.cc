@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
 #include "base/directory.h"
 #include "cadre/error.h"
 #include "support/temporary_directory.h"
@@ -22,6 +26,17 @@ TEST(File, ReplacingLeavesNoTemporaryFileBehind) {
   replace_file(directory / "a", "two");
   EXPECT_EQ(read_file(directory / "a"), "two");
   EXPECT_THAT(list_directory(directory.path()), ElementsAre("a"));
+}
+
+TEST(File, APrivateFileIsOneThatNobodyElseHasOpened) {
+  const TemporaryDirectory directory;
+  write_file(directory / "a.tmp", "left by a process that was killed");
+  const auto opened = ReadableFile::open(directory / "a.tmp", ReadableFile::Links::refuse);
+  ASSERT_TRUE(opened);
+  replace_private_file(directory / "a", "secret");
+  EXPECT_EQ(read_file(directory / "a"), "secret");
+  EXPECT_EQ(fs::status(directory / "a").permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(opened->size(), std::string_view("left by a process that was killed").size());
 }
 
 TEST(File, ErrorsNameThePathAndTheReason) {
