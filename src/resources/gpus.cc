@@ -18,8 +18,16 @@
 namespace cadre::resources {
 namespace {
 
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+bool is_device(std::string_view name) {
+  return is_number(name) || name.starts_with("GPU-") || name.starts_with("MIG-");
+}
+
 // Returns the devices that this process may use, by number or UUID; nothing if all. CUDA stops reading at the first
-// invalid one, such as -1.
+// invalid one, such as -1, or NoDevFiles as Slurm says it.
 std::optional<std::vector<std::string>> allowed_devices() {
   const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
   if (text == nullptr) return std::nullopt;
@@ -28,15 +36,11 @@ std::optional<std::vector<std::string>> allowed_devices() {
     const auto comma = std::min(rest.find(','), rest.size());
     std::string device(rest.substr(0, comma));
     std::erase_if(device, [](unsigned char c) { return std::isspace(c) != 0; });
-    if (device.empty() || device.front() == '-') break;
+    if (!is_device(device)) break;
     devices.push_back(std::move(device));
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
   return devices;
-}
-
-bool is_number(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
 std::string kind_of_model(std::string_view model) {

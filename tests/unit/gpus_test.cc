@@ -27,8 +27,15 @@ class Gpus : public ::testing::Test {
 };
 
 TEST_F(Gpus, AreThoseThatTheProcessIsAllowed) {
-  for (const auto& [devices, count] :
-       {std::pair{"", 0}, {"0", 1}, {"3,1", 2}, {"GPU-4f1a, GPU-77", 2}, {"-1", 0}, {"2,-1,3", 1}, {"1,", 1}}) {
+  for (const auto& [devices, count] : {std::pair{"", 0},
+                                       {"0", 1},
+                                       {"3,1", 2},
+                                       {"GPU-4f1a, GPU-77", 2},
+                                       {"MIG-5c89", 1},
+                                       {"-1", 0},
+                                       {"2,-1,3", 1},
+                                       {"1,", 1},
+                                       {"NoDevFiles", 0}}) {
     ::setenv(kName, devices, 1);
     EXPECT_EQ(count_gpus(), count) << devices;
   }
