@@ -80,7 +80,9 @@ void share_objects(const fs::path& source, const fs::path& directory, std::span<
     const std::string fault = store::fault_of_object(from, use.id, false);
     if (!fault.empty()) throw StorageError("the training run cannot be run: " + use.place + ": " + fault);
     base::make_own_directory(to.parent_path());
-    if (!fs::exists(to)) base::link_file(from, to);
+    if (store::fault_of_object(to, use.id, false).empty()) continue;
+    base::remove_tree(to);  // half a copy that a killed process has left
+    base::link_file(from, to);
   }
 }
 

@@ -121,6 +121,21 @@ TEST(Objects, OneThatIsGoneAndIsHeldIsWrittenAgain) {
   EXPECT_EQ(content_of(store::object_path(directory.path(), damaged.id())), "damaged");
 }
 
+TEST(Objects, OneOfWhichAKilledProcessHasCopiedAPartIsSharedAgain) {
+  const TemporaryDirectory source;
+  const TemporaryDirectory run;
+  std::string id;
+  {
+    const std::vector<ObjectRef> objects{put("shared")};
+    control::write_objects(source.path(), objects);
+    id = objects[0].id();
+  }
+  fs::create_directory(run / "objects");
+  write_bytes(store::object_path(run.path(), id), "sha");
+  control::share_objects(source.path(), run.path(), std::vector<control::ObjectUse>{{"a", id}});
+  EXPECT_EQ(content_of(store::object_path(run.path(), id)), "shared");
+}
+
 TEST(Objects, OthersAreDeletedAndThoseThatAreHeldWithTheirHandle) {
   const TemporaryDirectory directory;
   std::vector<ObjectRef> objects{put("in use"), put("unused"), put("held")};
