@@ -68,11 +68,16 @@ Value dict_at(nb::handle object, const std::string& path, int depth) {
   PyObject* item = nullptr;
   bool are_texts = true;  // and so different ones
   for (Py_ssize_t next = 0; PyDict_Next(object.ptr(), &next, &key, &item) != 0;) {
+    // Another thread may change the dictionary, as while a number is fetched from a GPU: keeps what is read meanwhile.
+    const nb::object kept_key = nb::borrow(key);
+    const nb::object kept_item = nb::borrow(item);
     are_texts = are_texts && PyUnicode_CheckExact(key);
     const nb::str text{nb::handle(key)};  // str(key), as JSON has it
     const std::string name = text_at(text);
     entries.emplace_back(name, value_at(item, joined(path, name), depth));
   }
+  if (entries.size() != static_cast<std::size_t>(PyDict_Size(object.ptr())))
+    raise(PyExc_RuntimeError, path, "the dictionary was changed while it was read: give a copy of it");
   if (!are_texts) require_different_texts(entries, path);
   return entries;
 }

@@ -170,6 +170,30 @@ def test_values_that_cannot_be_stored_name_their_key(fit):
     assert "surrogates not allowed" in texts[4] and len(texts) == 5
 
 
+def test_a_dictionary_that_is_changed_while_it_is_reported_is_an_error(fit):
+    class Number:
+        """A number that calls a function when it is fetched."""
+
+        dtype = "float32"
+
+        def __init__(self, act):
+            self.act = act
+
+        def item(self):
+            self.act()
+            return 0.5
+
+    def reports(config):
+        metrics = {}
+        metrics["inner"] = {"a": Number(metrics.clear), "b": 2}
+        try:
+            tune.report(metrics)
+        except RuntimeError as error:
+            tune.report({"text": str(error)})
+
+    assert "the dictionary was changed while it was read" in fit(reports)[0].metrics["text"]
+
+
 def test_a_worker_ends_as_an_interpreter_does(fit, tmp_path):
     def ends(config):
         import atexit
