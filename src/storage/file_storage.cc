@@ -99,7 +99,7 @@ class RootLock {
     while (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) {
         has_locks_ = false;
-        return;
+        break;
       }
       if (std::chrono::steady_clock::now() > until)
         throw StorageFault(StorageFault::Kind::passing,
