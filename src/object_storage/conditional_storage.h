@@ -1,6 +1,7 @@
 // An object storage with conditional writes: Arrow's file system, and requests of the service's protocol beside it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,7 +16,9 @@ class ConditionalStorage final : public ObjectStorage {
   ConditionalStorage(Uri uri, std::shared_ptr<arrow::fs::FileSystem> file_system, const std::string& root,
                      std::unique_ptr<ObjectProtocol> protocol);
 
-  // Tests conditional writes: some servers, and older versions of most, ignore the conditions.
+  // Tests conditional writes: some servers, and older versions of most, ignore the conditions. If requests with
+  // conditions always fail, this storage makes no more of them: it checks, then writes, as storages without such
+  // requests do.
   bool has_conditional_writes() override;
   std::optional<VersionedBytes> read_versioned(const std::string& name) override;
   std::optional<Version> version_of(const std::string& name) override;
@@ -35,6 +38,7 @@ class ConditionalStorage final : public ObjectStorage {
 
   ObjectPlace place_;
   std::unique_ptr<ObjectProtocol> protocol_;
+  std::atomic<bool> uses_protocol_ = true;
 };
 
 }  // namespace cadre::storage

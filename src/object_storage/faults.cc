@@ -27,6 +27,7 @@ constexpr std::array kSymptoms{
     Symptom{"nosuchbucket", Fault::lasting, "make the bucket, or correct its name"},
     Symptom{"bucket does not exist", Fault::lasting, "make the bucket, or correct its name"},
     Symptom{"containernotfound", Fault::lasting, "make the container, or correct its name"},
+    Symptom{"http status 501", Fault::lasting, "the server does not implement such requests"},
     Symptom{"expired", Fault::denied, kRenew},
     Symptom{"invalid_access_key_id", Fault::denied, kRenew},
     Symptom{"invalidaccesskeyid", Fault::denied, kRenew},

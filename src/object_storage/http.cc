@@ -155,8 +155,9 @@ HttpAnswer send(const HttpRequest& request, HttpBody body) {
 }
 
 bool may_pass(const HttpAnswer& answer) {
+  constexpr long kNotImplemented = 501;
   return (answer.status == 0 && !answer.has_timed_out) || answer.status == 408 || answer.status == 429 ||
-         answer.status >= 500;
+         (answer.status >= 500 && answer.status != kNotImplemented);
 }
 
 HttpAnswer send_with_attempts(const std::function<HttpAnswer()>& attempt,

@@ -26,6 +26,7 @@ class ObjectServer {
   void fail(const std::string& fault, int count = -1) { tell("fail " + fault + " " + std::to_string(count)); }
   void mix(double share, int seed) { tell("mix " + std::to_string(share) + " " + std::to_string(seed)); }
   void ignore_conditions() { tell("unconditional"); }  // for Google as well
+  void refuse_conditions() { tell("unimplemented"); }
   void well() { tell("well"); }
   // For Azure only: a shared access signature takes the place of the account's key in the environment.
   void use_signature();

@@ -10,6 +10,7 @@ when its standard input ends.
     fail <fault> <count>     the next <count> requests fail with the fault; -1: all until the next command
     mix <share> <seed>       a share of all requests fails, each with a random transient fault
     unconditional            ignores conditions of writes, as some servers do
+    unimplemented            answers 501 to requests with conditions, as others do
     well                     ends all faults
     requests                 answers with the number of requests so far
     objects                  answers with the sizes of all objects, by "bucket/name", as JSON
@@ -53,7 +54,8 @@ class Faults:
         self.well()
 
     def well(self):
-        self.fault, self.count, self.share, self.ignores_conditions = None, 0, 0.0, False
+        self.fault, self.count, self.share = None, 0, 0.0
+        self.ignores_conditions = self.refuses_conditions = False
 
     def take(self):
         with self.lock:
@@ -83,6 +85,8 @@ class Faults:
                 self.share, self.random = float(words[1]), random.Random(int(words[2]))
             elif words[0] == "unconditional":
                 self.ignores_conditions = True
+            elif words[0] == "unimplemented":
+                self.refuses_conditions = True
             elif words[0] == "well":
                 self.well()
             return str(self.requests)
@@ -136,6 +140,8 @@ class S3(proxy.Proxy):
         if not is_well_signed(self.command, self.path, self.headers):
             return self.answer(403, "SignatureDoesNotMatch", "The signature is not that of this request.")
         if "If-Match" in self.headers or "If-None-Match" in self.headers:
+            if FAULTS.refuses_conditions:
+                return self.answer(501, "NotImplemented", "A header implies functionality that is not implemented.")
             if FAULTS.ignores_conditions:
                 del self.headers["If-Match"], self.headers["If-None-Match"]
             with CONDITIONS:

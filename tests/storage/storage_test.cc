@@ -163,6 +163,29 @@ TEST(S3, ThatIgnoresConditionsIsFoundOut) {
   EXPECT_FALSE(storage->has_conditional_writes());
 }
 
+// Some servers that speak S3's protocol are such. They could not be published to.
+TEST(S3, WithoutConditionsIsWrittenAfterACheck) {
+  ObjectServer server;
+  const auto storage = storage::open_storage(storage::parse_uri(server.uri("root")));
+  server.refuse_conditions();
+  EXPECT_FALSE(storage->has_conditional_writes());
+  EXPECT_THAT(storage->list(""), testing::IsEmpty());
+  const auto first = storage->write_if("file", "1", std::nullopt);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(storage->write_if("file", "another", std::nullopt), std::nullopt);
+  EXPECT_EQ(storage->read_versioned("file"), (storage::VersionedBytes{"1", *first}));
+  EXPECT_TRUE(storage->write_if("file", "2", first));
+  EXPECT_EQ(storage->read("file"), "2");
+}
+
+// The write is sent again, and refused because of what it has written itself.
+TEST(S3, ConditionsAreFoundAlsoIfTheAnswerToAWriteIsLost) {
+  ObjectServer server;
+  const auto storage = storage::open_storage(storage::parse_uri(server.uri("root")));
+  server.fail("cut", 1);
+  EXPECT_TRUE(storage->has_conditional_writes());
+}
+
 TEST(Google, ThatIgnoresConditionsIsFoundOut) {
   ObjectServer server(Service::google);
   const auto storage = storage::open_storage(storage::parse_uri(server.uri("root")));
