@@ -578,8 +578,12 @@ void Publisher::thin_out() {
     lock.unlock();
     try {
       if (!storage::remote_files(path)) storage::replace_by_remote(path, next.mapped());
+      failed_evictions_.erase(directory);
     } catch (const std::exception& error) {
-      say(fmt::format("Warning: a checkpoint that is published stays on the local disk: {}", error.what()));
+      if (failed_evictions_.insert(directory).second)
+        say(fmt::format(
+            "Warning: a checkpoint that is published stays on the local disk: {}; it is tried again and again",
+            error.what()));
     }
     lock.lock();
     being_evicted_.clear();

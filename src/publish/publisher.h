@@ -142,6 +142,9 @@ class Publisher {
   storage::BackOff back_off_;
   std::set<std::string> failed_removals_;  // those of held_removals_ of which the user knows that they have failed
 
+  // Used by the thread of thin_out() only: the directories of which the user knows that they stay.
+  std::set<std::string> failed_evictions_;
+
   // Shared by all threads, guarded by mutex_.
   mutable std::mutex mutex_;
   std::condition_variable changed_;

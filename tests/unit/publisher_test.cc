@@ -219,6 +219,22 @@ TEST_F(PublisherTest, SaysOnceThatACheckpointCannotBeRemoved) {
   publisher_.reset();  // it calls a function of this test
 }
 
+TEST_F(PublisherTest, SaysOnceThatAPublishedCheckpointStaysOnTheLocalDisk) {
+  add_checkpoint(0, "checkpoint_000000");
+  start();
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  fs::create_directory(experiment_ / "checkpoint_000000/.remote.json");  // no list is read or written there
+  for (const std::int64_t id : {1, 2, 3}) {
+    publisher_->keep_only({});
+    publisher_->finish_removals();
+    add_checkpoint(id, "checkpoint_00000" + std::to_string(id));
+    ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  }
+  EXPECT_TRUE(is_local("checkpoint_000000"));
+  EXPECT_FALSE(is_local("checkpoint_000001"));
+  EXPECT_THAT(publisher_->take_messages(), testing::ElementsAre(testing::HasSubstr("stays on the local disk")));
+}
+
 TEST_F(PublisherTest, SaysNothingOfACheckpointThatWasRemovedWhileItWasBeingPublished) {
   add_checkpoint(0, "trial/checkpoint_000000");
   start();
