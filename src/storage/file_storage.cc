@@ -182,9 +182,17 @@ std::optional<StoredFile> stored_file(const fs::path& path, std::string name) {
                     static_cast<double>(status.st_mtim.tv_sec) + 1e-9 * static_cast<double>(status.st_mtim.tv_nsec)};
 }
 
+// Returns true if a directory exists. Throws StorageFault if that cannot be found out: such a folder may hold files.
+bool is_folder(const fs::path& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) == 0) return S_ISDIR(status.st_mode);
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  fail("read", path);
+}
+
 void list_into(std::vector<StoredFile>& files, const fs::path& root, const std::string& folder) {
+  if (!is_folder(root / folder)) return;
   std::error_code error;
-  if (!fs::is_directory(root / folder, error)) return;
   for (const std::string& name : base::list_directory(root / folder)) {
     if (name.starts_with(kUnfinished)) continue;
     const std::string whole = folder.empty() ? name : folder + "/" + name;

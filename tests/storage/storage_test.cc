@@ -236,7 +236,8 @@ TEST(FileStorage, SaysAtOnceThatANameIsTooLong) {
   const std::string name(1000, 'x');
   for (const std::function<void()>& act : std::vector<std::function<void()>>{
            [&] { storage->find(name); }, [&] { storage->read(name); }, [&] { storage->write(name, "x"); },
-           [&] { storage->remove(name); }, [&] { storage->download(name, directory / "to"); }}) {
+           [&] { storage->remove(name); }, [&] { storage->download(name, directory / "to"); },
+           [&] { storage->list(name); }}) {
     try {
       act();
       ADD_FAILURE() << "nothing was thrown";
