@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <random>
 #include <utility>
 
 #include "storage/copy.h"
+#include "storage/retry.h"
 
 namespace cadre::storage {
 namespace fs = std::filesystem;
@@ -62,11 +64,12 @@ std::optional<HttpAnswer> ConditionalStorage::ask(const char* doing, const std::
 
 bool ConditionalStorage::has_conditional_writes() {
   constexpr int kTries = 3;
+  constexpr auto kPatience = std::chrono::seconds(2);  // Google may refuse a second write of an object within a second
   std::optional<bool> are_checked;
   for (int i = 0; !are_checked && i < kTries; ++i) {
     const std::string name = fmt::format(".cadre_trial_{:08x}", std::random_device()());
     try {
-      are_checked = checks_conditions(*this, name);
+      are_checked = with_patience(kPatience, [&] { return checks_conditions(*this, name); });
     } catch (const StorageFault& fault) {
       if (fault.kind() != StorageFault::Kind::lasting) throw;
       uses_protocol_ = false;  // such as 501, not implemented

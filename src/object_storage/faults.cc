@@ -66,7 +66,12 @@ constexpr std::array kSymptoms{
     Symptom{"could not connect", Fault::passing, kWait},
     Symptom{"couldn't connect", Fault::passing, kWait},
     Symptom{"connection", Fault::passing, kWait},
+    Symptom{"http status 408", Fault::passing, kWait},
+    Symptom{"http status 429", Fault::passing, kWait},
     Symptom{"http status 5", Fault::passing, kWait},
+    // S3 answers 409 while another request writes the object.
+    Symptom{"conditionalrequestconflict", Fault::passing, kWait},
+    Symptom{"operationaborted", Fault::passing, kWait},
     Symptom{"aws error unknown", Fault::passing, kWait},
 };
 

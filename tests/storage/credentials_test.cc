@@ -160,6 +160,14 @@ TEST(Signatures, AreThoseOfTheStandards) {
             "W9zBRr9gdU5qBCQmCJV1x1oAPwidJzmDnexYuWTsOEM=");  // 5bdcc146 ... 64ec3843
 }
 
+TEST(Faults, OfBusyServersPass) {
+  for (const char* fault :
+       {"HTTP status 408 ", "HTTP status 429 {\"reason\": \"rateLimitExceeded\"}", "HTTP status 500 ",
+        "HTTP status 409 <Code>ConditionalRequestConflict</Code>", "HTTP status 409 <Code>OperationAborted</Code>"})
+    EXPECT_EQ(storage::diagnose(fault).kind, StorageFault::Kind::passing) << fault;
+  EXPECT_EQ(storage::diagnose("HTTP status 501 <Code>NotImplemented</Code>").kind, StorageFault::Kind::lasting);
+}
+
 TEST(Faults, ShowNoSignatures) {
   EXPECT_EQ(storage::without_secrets("GET https://host/c?se=2099&sig=1ag%2F=&sp=r failed: sig=abc"),
             "GET https://host/c?se=2099&sig=…&sp=r failed: sig=…");
