@@ -235,7 +235,8 @@ void Publisher::cycle() {
   upload_objects();
   publish_segment(file, *segment, merge);
   forget_all_but(segment->checkpoints);
-  if (std::exchange(is_first_, false)) remove_what_is_left_over();
+  is_first_ = false;
+  remove_what_is_left_over();
   settle_removals({});
   back_off_.reset();
   {
@@ -402,9 +403,15 @@ void Publisher::forget_all_but(const std::vector<store::CheckpointRow>& rows) {
 
 // Removes leftovers of a killed controller: unpublished uploads and unfinished removals. Objects stay: they are named
 // by their contents, so a later controller may write one of them again. Files of later generations stay as well: this
-// controller may have been stopped since it published, and have a successor.
+// controller may have been stopped since it published, and have a successor. A storage that does not list its files is
+// asked again after the next state.
 void Publisher::remove_what_is_left_over() {
-  remove_unlisted(setting_.leftovers ? *setting_.leftovers : published_names(*setting_.storage));
+  if (!may_have_leftovers_) return;
+  try {
+    remove_unlisted(setting_.leftovers ? *setting_.leftovers : published_names(*setting_.storage));
+    may_have_leftovers_ = false;
+  } catch (const StorageFault&) {  // NOLINT(bugprone-empty-catch): one that persists stops uploads, too
+  }
 }
 
 // Removes what workers have written to the storage, and no report has said: they ended meanwhile.

@@ -134,7 +134,8 @@ class Publisher {
   // Used by the publishing thread only.
   Manifest manifest_;
   std::int64_t next_number_;
-  bool is_first_ = true;  // true until the first segment of this session is published
+  bool is_first_ = true;            // true until the first segment of this session is published
+  bool may_have_leftovers_ = true;  // true until what an earlier controller has left over was found and is removed
   std::map<checkpoint::CheckpointId, PublishedCheckpoint> published_;
   std::set<std::string> objects_;
   std::map<std::string, ResultFile> result_files_;

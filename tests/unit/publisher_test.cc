@@ -388,6 +388,17 @@ TEST_F(PublisherTest, RemovesOnlyWhatWasLeftOverBeforeWorkersBegan) {
   EXPECT_TRUE(is_there("z/.reporting_1_0/model"));
 }
 
+TEST_F(PublisherTest, RemovesWhatIsLeftOverAlsoIfTheStorageDoesNotListItAtFirst) {
+  storage_->write("z/checkpoint_000001/model", "left over");
+  storage_->before_list = [] { throw storage::StorageFault(storage::StorageFault::Kind::passing, "it is busy"); };
+  start();
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  EXPECT_TRUE(is_there("z/checkpoint_000001/model"));
+  store_.add(store::EventRow{.kind = "function_returned"});
+  store_.commit();
+  EXPECT_TRUE(eventually([&] { return !is_there("z/checkpoint_000001/model"); }));
+}
+
 TEST_F(PublisherTest, ANameThatIsClaimedIsNotRemovedLaterIfItsRemovalFails) {
   const std::string name = "trial/checkpoint_000000";
   std::atomic<bool> is_begun = false;
