@@ -43,7 +43,10 @@ ConditionalStorage::ConditionalStorage(Uri uri, std::shared_ptr<arrow::fs::FileS
 std::optional<HttpAnswer> ConditionalStorage::ask(const char* doing, const std::string& name,
                                                   const std::function<HttpRequest()>& make,
                                                   const std::function<HttpBody()>& body) {
-  const auto attempt = [&] { return send(make(), body ? body() : HttpBody{}); };
+  const auto attempt = [&] {
+    const HttpRequest request = make();  // before body(), which may send a file that make() has opened
+    return send(request, body ? body() : HttpBody{});
+  };
   const auto passes = [&](const HttpAnswer& answer) { return protocol_->meaning_of(answer) == ObjectAnswer::passing; };
   HttpAnswer answer = send_with_attempts(attempt, passes);
   if (protocol_->meaning_of(answer) == ObjectAnswer::outdated && protocol_->renew_credentials())
