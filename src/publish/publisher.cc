@@ -255,10 +255,7 @@ void Publisher::upload_checkpoints(const std::vector<store::CheckpointRow>& rows
       continue;
     }
     const fs::path directory = setting_.directory / row.directory;
-    PublishedCheckpoint one{.directory = row.directory,
-                            .generation = own,
-                            .place = place_of_upload(row, own, published_),
-                            .is_sealed = row.synced};
+    PublishedCheckpoint one{.directory = row.directory, .generation = own, .is_sealed = row.synced};
     {
       const std::lock_guard lock(mutex_);
       listed_.insert(row.directory);
@@ -269,6 +266,7 @@ void Publisher::upload_checkpoints(const std::vector<store::CheckpointRow>& rows
       one.files = row.synced ? std::move(remote->files) : checkpoint::seal_files(setting_.directory, row.directory);
       one.is_remote = true;
     } else {
+      one.place = place_of_upload(row, own, published_);
       removal_lane_.claim(one.place);
       published_[row.id] = one;  // recorded before the upload, which may fail halfway
       one.files = upload_directory(*setting_.storage, directory, one.place, stop_);

@@ -90,7 +90,7 @@ class Publisher {
   struct PublishedCheckpoint {
     std::string directory;
     std::int64_t generation = 1;
-    std::string place;  // its path in the storage
+    std::string place = {};  // its path in the storage
     Dict files = {};
     bool is_whole = false;   // true if it is uploaded completely
     bool is_sealed = false;  // true if the store lists it as synced
