@@ -88,10 +88,12 @@ def compare(args, name, function, parallel):
                    place / f"cadre_{searcher['type']}_{label}_{of_own}.jsonl")
     peer = lines_of([sys.executable, "optuna_bench.py", "--sampler", sampler, *common], seeds,
                     place / f"optuna_{sampler}_{label}_{of_peer}.jsonl")
-    failed = [line["seed"] for line in peer if "failed" in line]
+    failed = [seed for seed, line in zip(seeds, peer) if "failed" in line]
+    if len(failed) == len(seeds):
+        sys.exit(f"Optuna failed at all seeds: {function}, {parallel} at a time: {peer[0]['failed']}")
     if failed:
         print(f"Optuna failed: {function}, {parallel} at a time, seeds {failed}", file=sys.stderr)
-    own, peer = ([line for line in lines if line["seed"] not in failed] for lines in (own, peer))
+    own, peer = zip(*((ours, theirs) for ours, theirs in zip(own, peer) if "failed" not in theirs))
     ours, theirs = ([line["best"][-1] for line in lines] for lines in (own, peer))
     better, worse = (mannwhitneyu(ours, theirs, alternative=side).pvalue for side in ("less", "greater"))
     times = [1000 * statistics.median(line["seconds"] for line in lines) / trials for lines in (own, peer)]
