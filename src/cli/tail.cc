@@ -1,6 +1,7 @@
 // cadre tail: the latest results of an experiment or a training run, and the next ones as they come.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <cstdio>
@@ -8,7 +9,10 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/json.h"
 #include "cadre/error.h"
@@ -78,6 +82,15 @@ class Tail {
     }
   }
   bool has_printed() const { return has_printed_; }
+  // Says on the standard error which of the metrics that were asked for no printed result has.
+  void name_missing_metrics() const {
+    if (!has_printed_ || options_.json) return;
+    for (const std::string& name : options_.metrics) {
+      if (seen_.contains(name)) continue;
+      std::fprintf(stderr, "cadre: none of these results has the metric %s; they have %s\n", shown(name).c_str(),
+                   shown(fmt::format("{}", fmt::join(there_, ", "))).c_str());
+    }
+  }
 
  private:
   // Visits the results since the last call.
@@ -116,11 +129,14 @@ class Tail {
     if (!is_run_) line += "  " + shown(reported.trial_id);
     if (const Value* const iteration = metrics.find(result_key::training_iteration))
       line += fmt::format("  {:>5}", value_text(*iteration));
-    const std::vector<std::string> names = options_.metrics.empty() ? tune::number_paths(metrics) : options_.metrics;
-    for (const std::string& name : names) {
-      if (const Value* const value = metrics.find(name))
-        line += fmt::format("  {}={}", shown(name), shown(value_text(*value)));
+    std::vector<std::string> numbers = tune::number_paths(metrics);
+    for (const std::string& name : options_.metrics.empty() ? numbers : options_.metrics) {
+      const Value* const value = metrics.find(name);
+      if (value == nullptr) continue;
+      seen_.insert(name);
+      line += fmt::format("  {}={}", shown(name), shown(value_text(*value)));
     }
+    there_ = std::move(numbers);
     write(line + "\n");
   }
 
@@ -139,11 +155,14 @@ class Tail {
   std::int64_t after_ = 0;     // sequence number of the last row that was read
   std::map<std::int64_t, std::string> ids_ = {};
   bool has_printed_ = false;
+  std::set<std::string> seen_ = {};      // names of values that were printed
+  std::vector<std::string> there_ = {};  // the numbers of the last result
 };
 
 void run(const TailOptions& options) {
   Tail tail(options);
   tail.show_last();
+  tail.name_missing_metrics();
   if (options.follow) tail.follow();
   if (!tail.has_printed()) std::fprintf(stderr, "cadre: nothing was reported\n");
 }

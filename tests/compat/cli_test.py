@@ -268,6 +268,9 @@ class CliTest(unittest.TestCase):
             self.assertEqual([one["score"] for one in metrics], [row["score"] for row in rows])
         self.assertNotIn("score", cadre("tail", self.experiment, "--metrics", "eval/loss"))
         self.assertIn("eval/loss=", cadre("tail", self.experiment, "--metrics", "eval/loss"))
+        done = subprocess.run([BIN / "cadre", "tail", self.experiment, "--metrics", "scoer,score"], capture_output=True, text=True, timeout=120)
+        self.assertIn("cadre: none of these results has the metric scoer; they have ", done.stderr)
+        self.assertNotIn("metric score;", done.stderr)
         self.assertIn("there is no trial", cadre("tail", self.experiment, "9", code=1))
 
     def test_results_are_followed_until_the_experiment_ends(self):
