@@ -24,6 +24,7 @@ namespace {
 constexpr std::string_view kCommittedPrefix = "checkpoint_";
 constexpr std::string_view kReportingPrefix = ".reporting_";
 constexpr std::string_view kCopy = "copy_";
+constexpr std::string_view kSetAside = ".reporting_removed_";
 constexpr int kMetadataFormat = 2;
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
@@ -140,6 +141,20 @@ void commit_directory(const fs::path& root, const std::string& reported, const s
 
 void remove_directory(const fs::path& root, const base::InnerPath& directory) {
   if (!storage::is_in_transfer(root / directory)) base::remove_inside(root, directory);
+}
+
+std::string set_aside(const fs::path& root, const base::InnerPath& directory) {
+  if (storage::is_in_transfer(root / directory)) return {};
+  const fs::path path = directory.text();
+  const std::string name = path.filename();
+  if (name.starts_with(kSetAside)) return path;  // by a controller that was killed since
+  const fs::path aside = path.parent_path() / (std::string(kSetAside) + name);
+  try {
+    return base::rename_inside(root, directory, {aside.native(), "a checkpoint's name"}) ? aside.native() : "";
+  } catch (const StorageError&) {  // one of this name was set aside before, or the name is too long
+    remove_directory(root, directory);
+    return {};
+  }
 }
 
 bool is_committed(const fs::path& directory) {

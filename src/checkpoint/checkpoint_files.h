@@ -56,6 +56,11 @@ void commit_directory(const std::filesystem::path& root, const std::string& repo
 // Removes a directory of a checkpoint, also one that is half made, with its files. Leaves alone what a process is about
 // to exchange for a checkpoint (storage::is_in_transfer). Follows no links. Throws StorageError.
 void remove_directory(const std::filesystem::path& root, const base::InnerPath& directory);
+// Frees the name of such a directory at once: gives it one that no report uses, below the same parent, so that its
+// files may be removed later. Returns its path below `root` then; empty if there is nothing left to remove, or if a
+// process is about to exchange it. Removes the directory itself if it cannot be renamed. Follows no links. Throws
+// StorageError.
+std::string set_aside(const std::filesystem::path& root, const base::InnerPath& directory);
 
 // Returns true if a directory has the metadata of a checkpoint: it was committed, or is about to be.
 bool is_committed(const std::filesystem::path& directory);

@@ -30,6 +30,8 @@ struct Recovered {
   // Checkpoints that are sealed, which no event says: those of a machine that was lost after it had published them.
   // With the lists of their files.
   std::map<checkpoint::CheckpointId, Dict> sealed_checkpoints = {};
+  // Directories that belong to nothing in the store, and have names that nothing else gets; relative, too.
+  std::vector<std::filesystem::path> set_aside = {};
   std::vector<std::string> notes = {};  // lines for the user
 
   // Adds a checkpoint that is neither missing nor damaged to the sealed or unsealed ones, if it belongs to either.

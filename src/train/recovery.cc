@@ -106,7 +106,8 @@ Recovered recover(store::ExperimentStore& store, Run& run, const control::WorkPl
   }
   for (const std::string& left : leftovers(run, work_place)) {
     const base::InnerPath inner(left, directory.native());
-    checkpoint::remove_directory(directory, inner);
+    if (std::string aside = checkpoint::set_aside(directory, inner); !aside.empty())
+      recovered.set_aside.emplace_back(std::move(aside));
     work_place.remove_where_published(inner);
   }
   check_checkpoints(store, run, directory, recovered);

@@ -1,4 +1,4 @@
-// Restores an interrupted run to the state in its store, and removes directories that the store does not list.
+// Restores an interrupted run to the state in its store, and sets directories aside that the store does not list.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ std::vector<std::string> leftovers(const Run& run, const control::WorkPlace& wor
 using Witness = std::function<void(const Event& event, const Actions& actions, double time)>;
 
 // Replays the recorded events in a new Run. Throws StorageError at the first decision that differs from the recorded
-// one. Removes directories that are not checkpoints of the store.
+// one. Sets directories aside that are not checkpoints of the store.
 Recovered recover(store::ExperimentStore& store, Run& run, const control::WorkPlace& work_place,
                   const Witness& witness);
 

@@ -185,11 +185,12 @@ void Recovery::remove_leftovers(const std::vector<std::string>& deletions) {
   std::set<std::string> listed;
   const checkpoint::CheckpointRegistry& registry = subject_.experiment.checkpoint_registry();
   for (const checkpoint::CheckpointId id : registry.all()) listed.insert(registry.get(id).directory);
-  // Removed at once, not by the file worker: a name may be used again as soon as trials run.
+  // A name may be used again as soon as trials run, and to remove the files may take long.
   const auto remove = [&](const std::string& directory) {
     if (listed.contains(directory)) return;
     const base::InnerPath inner(directory, "the experiment's store");
-    checkpoint::remove_directory(directory_, inner);
+    if (std::string aside = checkpoint::set_aside(directory_, inner); !aside.empty())
+      recovered_.set_aside.emplace_back(std::move(aside));
     work_place_.remove_where_published(inner);
   };
   std::ranges::for_each(deletions, remove);

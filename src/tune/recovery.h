@@ -28,7 +28,7 @@ struct RecoveryOptions {
 // Loads the last snapshot and feeds the experiment the events recorded after it, or all events if there is no usable
 // snapshot. Everything in `subject` must be new. Every decision must match the recorded one: the first that does not
 // throws StorageError, unless `allow_divergence` makes the new decisions from there on replace the recorded ones.
-// Removes directories that look like checkpoints but are not in the store.
+// Sets directories aside that look like checkpoints but are not in the store.
 Recovered recover(store::ExperimentStore& store, Snapshots& snapshots, const Snapshots::Subject& subject,
                   const control::WorkPlace& work_place, const RecoveryOptions& options);
 

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "base/directory.h"
 #include "base/file.h"
@@ -125,6 +128,26 @@ TEST_F(CheckpointFiles, NamesAreToldApart) {
   EXPECT_TRUE(is_name_of_checkpoint("checkpoint_000001_1"));
   for (const char* name : {"result.json", "checkpoint_", "checkpoint_best", "checkpoint_3.5"})
     EXPECT_FALSE(is_name_of_checkpoint(name)) << name;
+}
+
+TEST(SetAside, FreesTheNameAtOnceAndKeepsTheFilesUntilTheyAreRemoved) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path trial = directory / "trial";
+  const auto make = [&] {
+    base::make_directories(trial / "checkpoint_000003");
+    base::replace_file(trial / "checkpoint_000003/weights", "12345678");
+  };
+  const auto aside = [&](const std::string& name) { return set_aside(directory.path(), {"trial/" + name, "a test"}); };
+  make();
+  EXPECT_EQ(aside("checkpoint_000003"), "trial/.reporting_removed_checkpoint_000003");
+  EXPECT_EQ(base::list_directory(trial), std::vector<std::string>{".reporting_removed_checkpoint_000003"});
+  EXPECT_TRUE(std::filesystem::exists(trial / ".reporting_removed_checkpoint_000003/weights"));
+  EXPECT_TRUE(is_name_of_checkpoint(".reporting_removed_checkpoint_000003")) << "no later controller would find it";
+  EXPECT_EQ(aside(".reporting_removed_checkpoint_000003"), "trial/.reporting_removed_checkpoint_000003");
+  make();  // again, before the other one's files are removed
+  EXPECT_EQ(aside("checkpoint_000003"), "");
+  EXPECT_EQ(base::list_directory(trial), std::vector<std::string>{".reporting_removed_checkpoint_000003"});
+  EXPECT_EQ(aside("checkpoint_000004"), "");
 }
 
 }  // namespace
