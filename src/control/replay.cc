@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "checkpoint/checkpoint_files.h"
+#include "control/work_place.h"
 
 namespace cadre::control {
 namespace {
@@ -24,6 +26,12 @@ void Recovered::add_checkpoint(const store::CheckpointRow& row, const checkpoint
   } else if (registry.contains(row.id) && !registry.is_synced(row.id)) {
     sealed_checkpoints[row.id] = row.manifest.empty() ? Dict() : base::parse_json(row.manifest, row.directory).dict();
   }
+}
+
+void Recovered::set_aside(const WorkPlace& work_place, const base::InnerPath& directory) {
+  if (std::string aside = checkpoint::set_aside(work_place.directory(), directory); !aside.empty())
+    to_remove.emplace_back(std::move(aside));
+  work_place.remove_where_published(directory);
 }
 
 void DecisionCheck::begin_event(std::int64_t sequence) {

@@ -13,12 +13,15 @@
 #include <variant>
 #include <vector>
 
+#include "base/inner_path.h"
 #include "cadre/error.h"
 #include "cadre/value.h"
 #include "checkpoint/checkpoint_registry.h"
 #include "store/experiment_store.h"
 
 namespace cadre::control {
+
+class WorkPlace;
 
 // The findings of a recovery in the store and the directory of an experiment or a training run.
 struct Recovered {
@@ -30,12 +33,15 @@ struct Recovered {
   // Checkpoints that are sealed, which no event says: those of a machine that was lost after it had published them.
   // With the lists of their files.
   std::map<checkpoint::CheckpointId, Dict> sealed_checkpoints = {};
-  // Directories that belong to nothing in the store, and have names that nothing else gets; relative, too.
-  std::vector<std::filesystem::path> set_aside = {};
+  // Directories that were set aside, to be removed; relative, too.
+  std::vector<std::filesystem::path> to_remove = {};
   std::vector<std::string> notes = {};  // lines for the user
 
   // Adds a checkpoint that is neither missing nor damaged to the sealed or unsealed ones, if it belongs to either.
   void add_checkpoint(const store::CheckpointRow& row, const checkpoint::CheckpointRegistry& registry);
+  // Sets a directory aside that belongs to nothing in the store: its name may be used again as soon as workers run, and
+  // to remove its files may take long. Removes at once what a worker has published of it. Throws StorageError.
+  void set_aside(const WorkPlace& work_place, const base::InnerPath& directory);
 };
 
 // The event after which a decision first differed, a description of the difference, and all decisions from there on.

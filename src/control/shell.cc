@@ -77,7 +77,7 @@ void Shell::let_nodes_store() {
 void Shell::continue_from(const Recovered& recovered) {
   last_event_ = recovered.last_event;
   for (const auto& [id, directory] : recovered.unsealed_checkpoints) file_worker_.seal(id, directory);
-  for (const std::filesystem::path& directory : recovered.set_aside) file_worker_.remove(directory);
+  for (const std::filesystem::path& directory : recovered.to_remove) file_worker_.remove(directory);
   found_sealed_ = recovered.sealed_checkpoints;
   for (const std::string& note : recovered.notes) say(note);
 }

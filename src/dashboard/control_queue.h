@@ -36,8 +36,8 @@ class ControlQueue {
   // Any thread. Returns an outcome that never throws; empty if kMost requests wait already.
   std::optional<std::future<Outcome>> add(std::string location, Dict request);
 
-  // Serves until stop(), in its own thread. Requests without an answer are withdrawn then, and
-  // unavailable.
+  // Serves until stop(), in its own thread. Requests without an answer are withdrawn then, with
+  // Result::unavailable.
   void run();
   // Any thread.
   void stop();

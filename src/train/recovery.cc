@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/directory.h"
-#include "base/inner_path.h"
 #include "base/machine.h"
 #include "cadre/error.h"
 #include "checkpoint/checkpoint_files.h"
@@ -104,12 +103,8 @@ Recovered recover(store::ExperimentStore& store, Run& run, const control::WorkPl
   for (const PendingCheckpoint& pending : run.checkpoints().pending()) {
     if (!is_whole(pending, work_place, store.after_reboot())) recovered.lost_uploads.push_back(pending.number);
   }
-  for (const std::string& left : leftovers(run, work_place)) {
-    const base::InnerPath inner(left, directory.native());
-    if (std::string aside = checkpoint::set_aside(directory, inner); !aside.empty())
-      recovered.set_aside.emplace_back(std::move(aside));
-    work_place.remove_where_published(inner);
-  }
+  for (const std::string& left : leftovers(run, work_place))
+    recovered.set_aside(work_place, {left, directory.native()});
   check_checkpoints(store, run, directory, recovered);
   return recovered;
 }

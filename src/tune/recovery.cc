@@ -8,7 +8,6 @@
 #include <set>
 
 #include "base/directory.h"
-#include "base/inner_path.h"
 #include "base/json.h"
 #include "base/machine.h"
 #include "cadre/error.h"
@@ -185,13 +184,8 @@ void Recovery::remove_leftovers(const std::vector<std::string>& deletions) {
   std::set<std::string> listed;
   const checkpoint::CheckpointRegistry& registry = subject_.experiment.checkpoint_registry();
   for (const checkpoint::CheckpointId id : registry.all()) listed.insert(registry.get(id).directory);
-  // A name may be used again as soon as trials run, and to remove the files may take long.
   const auto remove = [&](const std::string& directory) {
-    if (listed.contains(directory)) return;
-    const base::InnerPath inner(directory, "the experiment's store");
-    if (std::string aside = checkpoint::set_aside(directory_, inner); !aside.empty())
-      recovered_.set_aside.emplace_back(std::move(aside));
-    work_place_.remove_where_published(inner);
+    if (!listed.contains(directory)) recovered_.set_aside(work_place_, {directory, "the experiment's store"});
   };
   std::ranges::for_each(deletions, remove);
   for (const TrialIndex index : std::exchange(untidy_, {})) {

@@ -16,7 +16,7 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "support/temporary_directory.h"
-#include "support/without_threads.h"
+#include "support/without_calls.h"
 
 namespace cadre::engine::cluster {
 namespace {

@@ -14,7 +14,7 @@
 #include "storage/remote_directory.h"
 #include "storage/storage.h"
 #include "support/temporary_directory.h"
-#include "support/without_threads.h"
+#include "support/without_calls.h"
 
 namespace cadre::engine::cluster {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "support/temporary_directory.h"
-#include "support/without_locks.h"
+#include "support/without_calls.h"
 
 namespace cadre::storage {
 namespace {

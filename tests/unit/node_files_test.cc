@@ -10,8 +10,7 @@
 #include "checkpoint/checkpoint_files.h"
 #include "storage/remote_directory.h"
 #include "support/temporary_directory.h"
-#include "support/without_space.h"
-#include "support/without_threads.h"
+#include "support/without_calls.h"
 #include "train/checkpoints.h"
 
 namespace cadre::train {

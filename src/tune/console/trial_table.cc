@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/cut_text.h"
 #include "tune/result_keys.h"
 
 namespace cadre::tune::console {
@@ -119,13 +120,8 @@ view::Cell value_cell(const Value* value, base::Encoding encoding) {
   if (value == nullptr || value->is_null()) return {};
   if (value->is_integer()) return number_cell(to_json(*value));
   if (value->is_double()) return number_cell(fmt::format("{:.6g}", value->get<double>()));
-  std::string text = value->is_string() ? value->get<std::string>() : to_json(*value);
-  if (text.size() > kLongestCell) {
-    std::size_t begin = text.size() - kLongestCell;
-    while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80) ++begin;
-    text.erase(0, begin);
-  }
-  return text_cell(base::printable(text, encoding));
+  const std::string text = value->is_string() ? value->get<std::string>() : to_json(*value);
+  return text_cell(base::printable(base::last_bytes(text, kLongestCell), encoding));
 }
 
 view::Column number_column(std::string head, int rank) {
