@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,8 +17,7 @@
 #include <thread>
 
 #include "base/seconds.h"
-
-extern char** environ;
+#include "base/spawn.h"
 
 namespace cadre::base {
 namespace {
@@ -47,50 +45,18 @@ std::string describe(int status) {
   return fmt::format("it was ended by signal {}", WTERMSIG(status));
 }
 
-// The attributes and file actions of posix_spawn.
-class SpawnOptions {
- public:
-  SpawnOptions(int input, int output) {
-    ::posix_spawnattr_init(&attributes);
-    ::posix_spawn_file_actions_init(&actions);
-    ::sigset_t none;
-    ::sigemptyset(&none);
-    ::sigset_t all;
-    ::sigfillset(&all);
-    ::posix_spawnattr_setsigmask(&attributes, &none);
-    ::posix_spawnattr_setsigdefault(&attributes, &all);
-    ::posix_spawnattr_setpgroup(&attributes, 0);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  }
-  SpawnOptions(const SpawnOptions&) = delete;
-  SpawnOptions& operator=(const SpawnOptions&) = delete;
-  ~SpawnOptions() {
-    ::posix_spawnattr_destroy(&attributes);
-    ::posix_spawn_file_actions_destroy(&actions);
-  }
-
-  ::posix_spawnattr_t attributes{};
-  ::posix_spawn_file_actions_t actions{};
-};
-
 }  // namespace
 
 // Sockets, because writing to one without a reader can be had without SIGPIPE.
 LineProgram::LineProgram(const std::vector<std::string>& command) {
   auto [input, programs_input] = make_pair_of_sockets();
   auto [output, programs_output] = make_pair_of_sockets();
-  const SpawnOptions options(programs_input.get(), programs_output.get());
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  const int fault =
-      ::posix_spawnp(&process_, arguments.front(), &options.actions, &options.attributes, arguments.data(), environ);
-  if (fault != 0) {
-    process_ = 0;
-    throw ProgramFailed(fmt::format("it cannot be started: {}", std::strerror(fault)));
-  }
+  const Spawned spawned =
+      spawn({.command = command,
+             .descriptors = {{programs_input.get(), STDIN_FILENO}, {programs_output.get(), STDOUT_FILENO}},
+             .in_own_group = true});
+  if (spawned.error != 0) throw ProgramFailed(fmt::format("it cannot be started: {}", std::strerror(spawned.error)));
+  process_ = spawned.process;
   input_ = std::move(input);
   output_ = std::move(output);
 }

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -17,6 +16,8 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/file_descriptor.h"
+#include "base/spawn.h"
 #include "base/temporary_folder.h"
 #include "cadre/error.h"
 #include "cli/commands.h"
@@ -30,8 +31,6 @@
 #include "dashboard/token.h"
 #include "http/server.h"
 #include "store/run_directory.h"
-
-extern char** environ;
 
 namespace cadre::cli {
 namespace {
@@ -83,35 +82,18 @@ class OpenedPage {
                                                  "content=\"no-referrer\"><meta http-equiv=\"refresh\" content=\"0; "
                                                  "url={0}\">\n<a href=\"{0}\">The dashboard</a>\n",
                                                  address));
-    if (const int fault = start("xdg-open", file.string()); fault != 0)
+    const base::FileDescriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    // A group of its own: Ctrl-C ends the dashboard and not the browser.
+    const base::Spawned browser = base::spawn(
+        {.command = {"xdg-open", file.string()},
+         .descriptors = {{null.get(), STDIN_FILENO}, {null.get(), STDOUT_FILENO}, {null.get(), STDERR_FILENO}},
+         .in_own_group = true});
+    if (browser.error != 0)
       fmt::print(stderr, "cadre: cannot open a browser: xdg-open: {}. Open the address yourself\n",
-                 std::strerror(fault));
+                 std::strerror(browser.error));
   }
 
  private:
-  static int start(const char* program, std::string argument) {
-    posix_spawn_file_actions_t files;
-    ::posix_spawn_file_actions_init(&files);
-    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-      ::posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
-    posix_spawnattr_t attributes;
-    ::posix_spawnattr_init(&attributes);
-    sigset_t none, all;
-    ::sigemptyset(&none);
-    ::sigfillset(&all);
-    ::posix_spawnattr_setsigmask(&attributes, &none);
-    ::posix_spawnattr_setsigdefault(&attributes, &all);
-    // A group of its own: Ctrl-C ends the dashboard and not the browser.
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    std::string name = program;
-    char* const arguments[] = {name.data(), argument.data(), nullptr};
-    pid_t child = 0;
-    const int fault = ::posix_spawnp(&child, program, &files, &attributes, arguments, environ);
-    ::posix_spawnattr_destroy(&attributes);
-    ::posix_spawn_file_actions_destroy(&files);
-    return fault;
-  }
-
   base::TemporaryFolder folder_;
 };
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -12,47 +11,24 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "base/seconds.h"
+#include "base/spawn.h"
 #include "base/system_error.h"
 #include "cadre/error.h"
 
 namespace cadre::tune {
 namespace {
 
-// Options of posix_spawn: signals as a program expects them, and its descriptors.
-class SpawnOptions {
- public:
-  explicit SpawnOptions(const ChildStart& start) {
-    ::posix_spawnattr_init(&attributes);
-    ::posix_spawn_file_actions_init(&actions);
-    ::sigset_t none;
-    ::sigemptyset(&none);
-    ::sigset_t all;
-    ::sigfillset(&all);
-    ::posix_spawnattr_setsigmask(&attributes, &none);
-    ::posix_spawnattr_setsigdefault(&attributes, &all);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    if (start.output >= 0) ::posix_spawn_file_actions_adddup2(&actions, start.output, STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions, start.report, kReportDescriptor);
-    if (!start.directory.empty()) ::posix_spawn_file_actions_addchdir_np(&actions, start.directory.c_str());
-  }
-  SpawnOptions(const SpawnOptions&) = delete;
-  SpawnOptions& operator=(const SpawnOptions&) = delete;
-  ~SpawnOptions() {
-    ::posix_spawnattr_destroy(&attributes);
-    ::posix_spawn_file_actions_destroy(&actions);
-  }
-
-  ::posix_spawnattr_t attributes{};
-  ::posix_spawn_file_actions_t actions{};
-};
-
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
+base::Spawned start_process(const ChildStart& start) {
+  std::vector<std::pair<int, int>> descriptors;
+  if (start.output >= 0) descriptors.emplace_back(start.output, STDOUT_FILENO);
+  descriptors.emplace_back(start.report, kReportDescriptor);
+  return base::spawn({.command = start.command,
+                      .environment = start.environment,
+                      .directory = start.directory,
+                      .descriptors = std::move(descriptors)});
 }
 
 // Returns the children of a process; none if it is gone.
@@ -87,15 +63,12 @@ void kill_descendants() {
 
 Child::Child(const ChildStart& start) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  const SpawnOptions options(start);
-  const std::vector<char*> arguments = pointers(start.command);
-  const std::vector<char*> environment = pointers(start.environment);
-  const int fault = ::posix_spawnp(&process_, arguments.front(), &options.actions, &options.attributes,
-                                   arguments.data(), environment.data());
-  if (fault != 0) {
+  const base::Spawned spawned = start_process(start);
+  if (spawned.error != 0) {
     const std::string place = start.directory.empty() ? "" : " in " + start.directory;
-    throw Error(fmt::format("cannot start {}{}: {}", start.command.front(), place, std::strerror(fault)));
+    throw Error(fmt::format("cannot start {}{}: {}", start.command.front(), place, std::strerror(spawned.error)));
   }
+  process_ = spawned.process;
   end_ = base::FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)));
   if (end_) return;
   const std::string reason = base::last_system_error();
