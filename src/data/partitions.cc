@@ -1,49 +1,23 @@
 #include "data/partitions.h"
 
 #include <arrow/array.h>
-#include <arrow/io/file.h>
-#include <arrow/ipc/reader.h>
-#include <arrow/ipc/writer.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
 #include <utility>
 
 #include "data/arrow_status.h"
 #include "data/compute.h"
+#include "data/spilled_rows.h"
 
 namespace cadre::data {
 namespace {
 
 constexpr const char* kPartitioning = "cannot keep rows of groupby or join on disk";
 constexpr std::int64_t kLeastBytesToWrite = std::int64_t{16} << 10;
-
-// The rows of a file, which is removed when it is opened.
-class PartitionRows final : public BlockStream {
- public:
-  explicit PartitionRows(std::string path) : path_(std::move(path)) {}
-
-  std::optional<Block> next() override {
-    if (reader_ == nullptr) {
-      const auto source = checked(arrow::io::MemoryMappedFile::Open(path_, arrow::io::FileMode::READ), kPartitioning);
-      reader_ = checked(arrow::ipc::RecordBatchStreamReader::Open(source), kPartitioning);
-      std::filesystem::remove(path_);  // the mapping stays valid
-    }
-    Block block;
-    check(reader_->ReadNext(&block), kPartitioning);
-    if (block == nullptr) return std::nullopt;
-    return block;
-  }
-  void cancel() override {}
-
- private:
-  std::string path_;
-  std::shared_ptr<arrow::RecordBatchReader> reader_;
-};
 
 class NoRows final : public BlockStream {
  public:
@@ -74,37 +48,28 @@ Block without(const Block& block, const std::string& column) {
 // The rows of one partition: some in memory, the others written.
 class Partitions::File {
  public:
-  explicit File(std::string path) : path_(std::move(path)) {}
+  explicit File(std::string path) : written_(std::move(path), kPartitioning) {}
 
   void add(Block rows, std::int64_t bytes_to_write, arrow::MemoryPool* pool) {
     bytes_ += bytes_of(rows);
     waiting_.push_back(std::move(rows));
     if (bytes_ >= bytes_to_write) write(pool);
   }
-  std::string finish(arrow::MemoryPool* pool) {
+  std::unique_ptr<BlockStream> take(arrow::MemoryPool* pool) {
     write(pool);
-    check(writer_->Close(), kPartitioning);
-    check(file_->Close(), kPartitioning);
-    return path_;
+    return written_.take();
   }
 
  private:
   void write(arrow::MemoryPool* pool) {
     if (waiting_.empty()) return;
-    const Block rows = join(std::exchange(waiting_, {}), pool);
+    written_.add(join(std::exchange(waiting_, {}), pool));
     bytes_ = 0;
-    if (writer_ == nullptr) {
-      file_ = checked(arrow::io::FileOutputStream::Open(path_), kPartitioning);
-      writer_ = checked(arrow::ipc::MakeStreamWriter(file_, rows->schema()), kPartitioning);
-    }
-    check(writer_->WriteRecordBatch(*rows), kPartitioning);
   }
 
-  std::string path_;
+  SpilledRows written_;
   std::vector<Block> waiting_;
   std::int64_t bytes_ = 0;  // of these
-  std::shared_ptr<arrow::io::FileOutputStream> file_;
-  std::shared_ptr<arrow::ipc::RecordBatchWriter> writer_;
 };
 
 Partitions::Partitions(std::int64_t memory_bytes, arrow::MemoryPool* pool)
@@ -132,7 +97,7 @@ void Partitions::add(const Block& rows, std::span<const std::uint64_t> hashes) {
 std::unique_ptr<BlockStream> Partitions::take(std::size_t partition) {
   const auto file = std::exchange(files_[partition], nullptr);
   if (file == nullptr) return std::make_unique<NoRows>();
-  return std::make_unique<PartitionRows>(file->finish(pool_));
+  return file->take(pool_);
 }
 
 std::optional<Block> CancellableParts::next() {

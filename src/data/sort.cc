@@ -4,9 +4,6 @@
 #include <arrow/compute/api_vector.h>
 #include <arrow/compute/exec.h>
 #include <arrow/compute/ordering.h>
-#include <arrow/io/file.h>
-#include <arrow/ipc/reader.h>
-#include <arrow/ipc/writer.h>
 #include <arrow/record_batch.h>
 #include <arrow/table.h>
 #include <arrow/type.h>
@@ -14,7 +11,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <filesystem>
 #include <numeric>
 #include <utility>
 
@@ -22,6 +18,7 @@
 #include "data/arrow_status.h"
 #include "data/compute.h"
 #include "data/keys.h"
+#include "data/spilled_rows.h"
 
 namespace cadre::data {
 namespace {
@@ -94,48 +91,12 @@ class Sorted::InMemory final : public BlockStream {
   std::int64_t at_ = 0;
 };
 
-// Sorted rows in a file.
-class Sorted::Run final : public BlockStream {
- public:
-  // Writes all rows of a stream.
-  Run(BlockStream& rows, std::string path) : path_(std::move(path)) {
-    std::shared_ptr<arrow::io::FileOutputStream> file;
-    std::shared_ptr<arrow::ipc::RecordBatchWriter> writer;
-    while (const auto block = rows.next()) {
-      if (writer == nullptr) {
-        file = checked(arrow::io::FileOutputStream::Open(path_), kSortSpilling);
-        writer = checked(arrow::ipc::MakeStreamWriter(file, (*block)->schema()), kSortSpilling);
-      }
-      check(writer->WriteRecordBatch(**block), kSortSpilling);
-    }
-    check(writer->Close(), kSortSpilling);
-    check(file->Close(), kSortSpilling);
-  }
-
-  std::optional<Block> next() override {
-    if (reader_ == nullptr) {
-      const auto source = checked(arrow::io::MemoryMappedFile::Open(path_, arrow::io::FileMode::READ), kSortSpilling);
-      reader_ = checked(arrow::ipc::RecordBatchStreamReader::Open(source), kSortSpilling);
-      std::filesystem::remove(path_);  // the mapping stays valid
-    }
-    Block block;
-    check(reader_->ReadNext(&block), kSortSpilling);
-    if (block == nullptr) return std::nullopt;
-    return block;
-  }
-  void cancel() override {}
-
- private:
-  std::string path_;
-  std::shared_ptr<arrow::RecordBatchReader> reader_;
-};
-
-// Several runs as one. The next block of each is in memory. All rows that come before the last row of each such block
-// are before all rows that are not in memory.
+// Several runs, which are streams of sorted rows, as one. The next block of each is in memory. All rows that come
+// before the last row of each such block are before all rows that are not in memory.
 class Sorted::Merged final : public BlockStream {
  public:
   // The runs are in the order of their rows in the input.
-  Merged(std::vector<std::unique_ptr<Run>> runs, const Options& options) : options_(options) {
+  Merged(std::vector<std::unique_ptr<BlockStream>> runs, const Options& options) : options_(options) {
     for (auto& run : runs) heads_.push_back({std::move(run), nullptr});
   }
 
@@ -169,8 +130,8 @@ class Sorted::Merged final : public BlockStream {
 
  private:
   struct Head {
-    std::unique_ptr<Run> run;  // null: it has no more blocks
-    Block rest;                // null: none
+    std::unique_ptr<BlockStream> run;  // null: it has no more blocks
+    Block rest;                        // null: none
   };
 
   // Returns the number of rows up to the first one behind which another block of its run follows. Sets taken_ to the
@@ -202,7 +163,7 @@ class Sorted::Spill {
   void add(BlockStream& sorted) { runs_.push_back(write(sorted)); }
   std::unique_ptr<BlockStream> merge() {
     while (runs_.size() > kMostRuns) {
-      std::vector<std::unique_ptr<Run>> longer;
+      std::vector<std::unique_ptr<BlockStream>> longer;
       for (std::size_t begin = 0; begin < runs_.size(); begin += kMostRuns) {
         const std::size_t end = std::min(begin + kMostRuns, runs_.size());
         Merged merged({std::make_move_iterator(runs_.begin() + static_cast<std::ptrdiff_t>(begin)),
@@ -216,13 +177,15 @@ class Sorted::Spill {
   }
 
  private:
-  std::unique_ptr<Run> write(BlockStream& rows) {
-    return std::make_unique<Run>(rows, folder_.path() / fmt::format("{:06}.arrows", written_++));
+  std::unique_ptr<BlockStream> write(BlockStream& rows) {
+    SpilledRows run(folder_.path() / fmt::format("{:06}.arrows", written_++), kSortSpilling);
+    while (const auto block = rows.next()) run.add(*block);
+    return run.take();
   }
 
   const Options& options_;
   base::TemporaryFolder folder_{"cadre-dataset-sort"};
-  std::vector<std::unique_ptr<Run>> runs_;
+  std::vector<std::unique_ptr<BlockStream>> runs_;
   std::int64_t written_ = 0;
 };
 

@@ -40,7 +40,6 @@ class Sorted final : public BlockStream {
 
  private:
   class InMemory;
-  class Run;
   class Merged;
   class Spill;
 
