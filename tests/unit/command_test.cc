@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <fstream>
 #include <memory>
@@ -97,6 +99,32 @@ TEST(Command, IsKilledOnceWhenItsTimeHasCome) {
   EXPECT_EQ(command.kill_time(), Command::TimePoint::max()) << "a loop that waits for it would not wait";
   wait_for_end(command);
   EXPECT_EQ(command.end(), "signal 9");
+}
+
+// A process whose end nobody but its tracer sees is, for its parent, one that is stuck in the kernel.
+TEST(Command, ThatDoesNotEndWhenItIsKilledIsLeft) {
+  auto command = std::make_unique<Command>(shell("exec sleep 600"));
+  const ::pid_t stuck = command->process();
+  std::array<int, 2> answer{};
+  ASSERT_EQ(::pipe(answer.data()), 0);
+  const ::pid_t tracer = ::fork();
+  if (tracer == 0) {
+    const char is_traced = ::ptrace(PTRACE_SEIZE, stuck, nullptr, nullptr) == 0 ? 'y' : 'n';
+    static_cast<void>(::write(answer[1], &is_traced, 1) == 1 && ::sleep(60) == 0);
+    ::_exit(0);
+  }
+  char is_traced = 'n';
+  EXPECT_EQ(::read(answer[0], &is_traced, 1), 1);
+  const auto began = std::chrono::steady_clock::now();
+  command.reset();
+  const auto took = std::chrono::steady_clock::now() - began;
+  ::kill(tracer, SIGKILL);
+  ::waitpid(tracer, nullptr, 0);
+  ::waitpid(stuck, nullptr, 0);
+  for (const int end : answer) ::close(end);
+  if (is_traced != 'y') GTEST_SKIP() << "no process can be traced here";
+  EXPECT_GE(took, Command::kMostEndTime);
+  EXPECT_LT(took, std::chrono::seconds(50));  // before the tracer ends
 }
 
 TEST(Command, ReadsItsInputToTheEnd) {

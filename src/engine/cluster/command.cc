@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -205,8 +206,9 @@ std::unique_ptr<Command> Command::take_over(::pid_t process, std::string_view ma
 Command::~Command() {
   if (has_ended()) return;
   kill(SIGKILL);
-  while (is_child_ && ::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  const auto deadline = std::chrono::steady_clock::now() + kMostEndTime;
+  while (is_child_ && ::waitpid(process_, nullptr, WNOHANG) == 0 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 bool Command::update() {

@@ -1,5 +1,5 @@
 // A command that runs beside this process: started without a shell, in a session of its own. Only its destructor waits
-// for it, after killing it.
+// for it, after killing it, and no longer than five seconds.
 #pragma once
 
 #include <signal.h>
@@ -35,6 +35,8 @@ class Command {
 
   // Bytes of its error messages that are kept, from the end.
   static constexpr std::size_t kMostErrors = std::size_t{16} << 10;
+  // The time that the destructor waits.
+  static constexpr std::chrono::seconds kMostEndTime{5};
 
   // Starts it, which takes as long as starting any process. Throws EngineError if it cannot be started.
   explicit Command(const CommandStart& start);
@@ -43,7 +45,8 @@ class Command {
   static std::unique_ptr<Command> take_over(::pid_t process, std::string_view mark);
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
-  // Kills it with all processes of its group if it has not ended.
+  // Kills it with all processes of its group if it has not ended. One that is stuck in the kernel, as on a file system
+  // that does not answer, is left to end when it pleases.
   ~Command();
 
   // Reads what it has written, without waiting. Returns true once it has ended; what processes that it left behind

@@ -43,6 +43,9 @@ void check_version(const slurm::Variables& own) {
     for (const int fd : command->fds()) watched.push_back({.fd = fd, .events = POLLIN, .revents = 0});
     ::poll(watched.data(), watched.size(), 1000);
   }
+  if (!command->has_ended())
+    throw EngineError(fmt::format("sbatch --version has not ended after {} s: run it in a shell to see why; {}",
+                                  kMostTime.count(), needed));
   if (!command->has_succeeded())
     throw EngineError(fmt::format("sbatch does not say its version ({}); {}", slurm::said(command->errors()), needed));
   if (const std::string fault = slurm::fault_of_version(command->output()); !fault.empty()) throw EngineError(fault);
