@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,6 +43,25 @@ void ask(const std::string& experiment, const Dict& request, const std::string& 
   say(consequence_of(request) + advice);
 }
 
+// Makes all requests before it waits for the first answer. Throws InvalidArgument if some are refused; the others are
+// carried out.
+void ask_all(const std::string& experiment, const std::vector<Dict>& requests) {
+  const fs::path directory = controlled_directory(experiment);
+  std::list<control::PendingRequest> pending;
+  for (const Dict& request : requests) pending.emplace_back(directory, request, control::kAnswerTimeout);
+  std::string refusals;
+  for (const Dict& request : requests) {
+    try {
+      pending.front().wait();
+      say(consequence_of(request));
+    } catch (const InvalidArgument& refusal) {
+      refusals += fmt::format("{}{}", refusals.empty() ? "" : "\n", refusal.what());
+    }
+    pending.pop_front();
+  }
+  if (!refusals.empty()) throw InvalidArgument(refusals);
+}
+
 // "3" is trial 00003.
 std::string trial_id(const std::string& name) {
   const bool is_number = !name.empty() && name.size() < 10 && name.find_first_not_of("0123456789") == name.npos;
@@ -50,7 +70,9 @@ std::string trial_id(const std::string& name) {
 
 void stop(const RequestsOptions& options) {
   if (options.trials.empty()) return ask(options.experiment, tune::stop_request());
-  for (const std::string& trial : options.trials) ask(options.experiment, tune::stop_request(trial_id(trial)));
+  std::vector<Dict> requests;
+  for (const std::string& trial : options.trials) requests.push_back(tune::stop_request(trial_id(trial)));
+  ask_all(options.experiment, requests);
 }
 
 void pause(const RequestsOptions& options) {

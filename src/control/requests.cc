@@ -135,9 +135,12 @@ bool PendingRequest::is_answered() {
   return true;
 }
 
+void PendingRequest::wait() {
+  while (!is_answered()) std::this_thread::sleep_for(kPeriod);
+}
+
 void ask_controller(const fs::path& directory, const Dict& content, std::chrono::milliseconds patience) {
-  PendingRequest request(directory, content, patience);
-  while (!request.is_answered()) std::this_thread::sleep_for(PendingRequest::kPeriod);
+  PendingRequest(directory, content, patience).wait();
 }
 
 }  // namespace cadre::control

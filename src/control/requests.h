@@ -42,6 +42,9 @@ class Requests {
   std::filesystem::path folder_;
 };
 
+// The time after which a request that was not answered is given up.
+inline constexpr std::chrono::seconds kAnswerTimeout{30};
+
 // A request to the controller of the run in a directory, which waits for its answer. One that is destroyed before the
 // controller has taken it is withdrawn.
 class PendingRequest {
@@ -59,6 +62,8 @@ class PendingRequest {
   // StorageError if no answer has come in time or the controller has ended: then it may still have been carried out, if
   // the message says so. Must not be called again after that.
   bool is_answered();
+  // Waits until it is carried out. Throws as is_answered() does.
+  void wait();
 
  private:
   bool is_running() const;
@@ -71,6 +76,6 @@ class PendingRequest {
 
 // Makes such a request and waits for the answer. Throws as both of its functions do.
 void ask_controller(const std::filesystem::path& directory, const Dict& content,
-                    std::chrono::milliseconds patience = std::chrono::seconds(30));
+                    std::chrono::milliseconds patience = kAnswerTimeout);
 
 }  // namespace cadre::control

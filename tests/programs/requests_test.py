@@ -93,6 +93,13 @@ class RequestsTest(TuneTest):
         self.assertEqual(self.statuses(), ["TERMINATED", "STOPPED"])
         self.assertEqual(len(self.rows(0)), 40)
 
+    def test_several_trials_are_stopped_although_one_of_them_is_refused(self):
+        self.begin(text="num_samples = 3")
+        self.assertIn('there is no trial "00009"', self.cadre("stop", "test", "0", "9", "1", code=1))
+        self.wait_until(lambda: self.statuses()[:2] == ["STOPPED"] * 2, "both trials have stopped")
+        self.finish()
+        self.assertEqual(self.statuses(), ["STOPPED", "STOPPED", "TERMINATED"])
+
     def test_all_trials_stop_and_an_extension_continues_them(self):
         self.begin(text="num_samples = 9\nstop = { training_iteration = 40 }")
         self.cadre("stop", "test")
