@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 
+#include "base/output_file.h"
 #include "cadre/error.h"
 #include "cli/commands.h"
 #include "cli/exports.h"
@@ -48,14 +49,18 @@ tune::TableOptions table_of(const Results& results, const ExportOptions& options
 }
 
 void write_table(const Results& results, const ExportOptions& options) {
-  const tune::TableOptions table = table_of(results, options, tune::Rows::last);  // throws before a file is replaced
+  const tune::TableOptions table = table_of(results, options, tune::Rows::last);
   const auto write_to = [&](std::ostream& out) {
     options.format == "csv" ? results.grid.write_csv(out, table) : results.grid.write_json_lines(out, table);
   };
   if (options.output.empty() || options.output == "-") return write_to(std::cout);
-  std::ofstream file(options.output, std::ios::binary);
+  base::OutputFile output(options.output);
+  std::ofstream file(output.path(), std::ios::binary);
   if (!file) throw StorageError("cannot write " + options.output + ": is it a file in a directory that exists?");
   write_to(file);
+  file.close();
+  if (!file) throw StorageError("cannot write " + options.output + ": is the disk full?");
+  output.finish();
 }
 
 std::vector<Objective> study_objectives(const Results& results, const ExportOptions& options) {

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/output_file.h"
 #include "cadre/error.h"
 #include "cli/exports.h"
 #include "cli/find.h"
@@ -198,7 +199,7 @@ void export_optuna(const tune::ResultGrid& grid, const std::vector<Objective>& o
                           " has no metric with a direction, which a study needs: name what counts, as --objectives "
                           "loss:min");
   check_replaceable(file);
-  base::replace_file(file, OptunaJournal(grid, objectives).text());
+  base::write_output_file(file, OptunaJournal(grid, objectives).text());
 }
 
 }  // namespace cadre::cli

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/output_file.h"
 #include "cadre/error.h"
 #include "cli/commands.h"
 #include "cli/find.h"
@@ -93,7 +94,7 @@ void run(const ReplayOptions& options) {
                              "; an experiment that is continued writes it anew");
   const std::vector<Step> schedule = read_schedule(policy);
   if (!options.output.empty()) {
-    base::replace_file(options.output, base::read_file(policy));
+    base::write_output_file(options.output, base::read_file(policy));
     if (!options.json) return write_path(options.output);
   }
   if (!options.json) return show(grid, trial, policy, schedule);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/file.h"
+#include "base/output_file.h"
 #include "cadre/error.h"
 #include "cli/commands.h"
 #include "cli/find.h"
@@ -67,7 +67,7 @@ void run(const ReportOptions& options) {
     write_raw(page);
   } else {
     const fs::path file = output_file(options, documents);
-    base::replace_file(file, page);
+    base::write_output_file(file, page);
     options.json ? write_json(Dict{{"file", fs::absolute(file).string()}, {"unreadable", faults.size()}})
                  : write_path(file.string());
   }

@@ -8,6 +8,7 @@ import math
 import os
 import pathlib
 import re
+import resource
 import select
 import shutil
 import signal
@@ -332,6 +333,32 @@ class CliTest(unittest.TestCase):
         self.assertIn("trial_id", former)
         self.assertIn("--mode", cadre("export", self.experiment, "--best", "--metric", "eval/loss", "-o", file, code=1))
         self.assertEqual(file.read_text(), former)
+
+    def test_an_export_that_is_cut_off_leaves_the_file_of_a_former_one(self):
+        storage = self.storage / "cut"
+        self.assertEqual(run_console_tool(storage, "trials=1", "iterations=1000", "fifo=1").wait(120), 0)
+        self.addCleanup(shutil.rmtree, storage)
+        file = storage / "table.csv"
+        cadre("export", storage / "experiment", "--all", "-o", file)
+        former = file.read_text()
+        limit = 50_000  # bytes of a file: more than SQLite's, and less than the table
+        self.assertGreater(len(former), limit)
+        done = subprocess.run([BIN / "cadre", "export", storage / "experiment", "--all", "-o", file], check=False,
+                              timeout=120, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+        self.assertEqual(done.returncode, -signal.SIGXFSZ)
+        self.assertEqual(file.read_text(), former)
+
+    def test_devices_and_pipes_are_written_to(self):
+        table = cadre("export", self.experiment)
+        self.assertEqual(cadre("export", self.experiment, "-o", "/dev/stdout"), table)
+        self.assertIn("<html", cadre("report", self.experiment, "-o", "/dev/stdout"))
+        pipe = self.storage / "pipe"
+        os.mkfifo(pipe)
+        self.addCleanup(pipe.unlink)
+        with subprocess.Popen([BIN / "cadre", "export", self.experiment, "-o", pipe]) as writer:
+            self.assertEqual(pipe.read_text(), table)
+            self.assertEqual(writer.wait(timeout=120), 0)
+        self.assertTrue(pipe.is_fifo())
 
     # ---- Experiments in every state
 
