@@ -12,13 +12,14 @@ enum class Kind { none, choice, file, directory };
 
 // Returns what completes the value of an option or an argument.
 Kind kind_of(const OptionText& option) {
-  constexpr std::string_view directories[] = {"experiment", "directory", "study", "EXPERIMENT", "DIRECTORY"};
+  constexpr std::string_view directories[] = {"experiment", "experiments", "directory", "places",
+                                              "study",      "EXPERIMENT",  "DIRECTORY"};
   if (!option.choices.empty()) return Kind::choice;
   const std::string& name = option.is_argument ? option.names.front() : option.value;
   if (std::ranges::find(directories, name) != std::end(directories)) return Kind::directory;
-  const bool is_file = option.value == "FILE" || std::ranges::find(option.names, "--output") != option.names.end();
-  if (is_file) return Kind::file;
-  return option.is_repeated && option.is_argument ? Kind::file : Kind::none;  // a program and its arguments
+  const bool is_file = option.value == "FILE" || std::ranges::find(option.names, "--output") != option.names.end() ||
+                       name == "command";  // a program and its arguments
+  return is_file ? Kind::file : Kind::none;
 }
 
 std::vector<std::string> option_names(const CommandText& command) {

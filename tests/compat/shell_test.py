@@ -96,7 +96,12 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(self.bash("cadre export --metric loss res"), ["results"])
         self.assertEqual(self.bash("cadre plot results -o res"), ["results", "results.txt"])
         self.assertEqual(self.bash("cadre tune ra"), ["ramp.toml"])
+        self.assertEqual(self.bash("cadre run ra"), ["ramp.toml"])
         self.assertEqual(self.bash("cadre show results "), [])
+        self.assertEqual(self.bash("cadre report results res"), ["results"])
+        self.assertEqual(self.bash("cadre dashboard res"), ["results"])
+        for line in "stop results ", "stop results 1 ", "enqueue results ", "observe results 1 ":
+            self.assertEqual(self.bash("cadre " + line), [], line)
 
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
     def test_fish(self):
