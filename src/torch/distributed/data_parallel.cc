@@ -130,8 +130,7 @@ class DistributedDataParallel final : public detail::DataParallel {
       if (reducer_ == nullptr) make_reducer();
       reducer_->prepare_for_forward();
     }
-    // Rebuilds nothing, see Reducer: the call reports parameters that the last pass left out.
-    if (has_gradients && reducer_ != nullptr) reducer_->rebuild_buckets();
+    if (has_gradients && reducer_ != nullptr) require_whole_reduction();
     if (options_.sync_batch_norm) sync_batch_norm_.emplace();
     if (buffers_may_differ_ && options_.broadcast_buffers)
       distributed::copy_from_rank_zero(group_, distributed::values_of(model_.buffers()));
@@ -157,6 +156,17 @@ class DistributedDataParallel final : public detail::DataParallel {
       "find_unused_parameters and static_graph look for tensors in what forward() returns, and cannot look into its "
       "type; "
       "return a tensor, or a tuple, pair, array, vector, map or optional of tensors";
+
+  // Throws if the last backward pass has not averaged all gradients.
+  void require_whole_reduction() {
+    try {
+      reducer_->rebuild_buckets();  // rebuilds nothing, see Reducer, but checks that
+    } catch (c10::Error& error) {
+      TORCH_RETHROW(error,
+                    "If instead the last backward pass has thrown: gradients are averaged no longer until, on all "
+                    "ranks, the model is given to prepare_model again, and its gradients are zeroed");
+    }
+  }
 
   // Called only when the reducer is needed: for a static graph, the reducer takes the first backward pass that it sees
   // as the whole graph, even one that only accumulates gradients.

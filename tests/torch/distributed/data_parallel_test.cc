@@ -5,6 +5,7 @@
 #include <csignal>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -415,6 +416,45 @@ TEST(SharedParameters, AreAveragedOnce) {
       }
     });
   }
+}
+
+struct ThrowsInBackward : torch::autograd::Function<ThrowsInBackward> {
+  static torch::Tensor forward(torch::autograd::AutogradContext*, const torch::Tensor& x) { return x.clone(); }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 const torch::autograd::variable_list&) {
+    throw std::runtime_error("there is no gradient");
+  }
+};
+
+struct FaultyNetImpl : torch::nn::Module {
+  torch::Tensor forward(const torch::Tensor& images) {
+    const torch::Tensor between = first(images.flatten(1));
+    return last(fails ? ThrowsInBackward::apply(between) : between);
+  }
+
+  torch::nn::Linear first = register_module("first", torch::nn::Linear(64, 8));
+  torch::nn::Linear last = register_module("last", torch::nn::Linear(8, 10));
+  bool fails = false;
+};
+TORCH_MODULE(FaultyNet);
+
+TEST(PreparedModel, SaysAfterABackwardPassThatHasThrownThatItMustBePreparedAgain) {
+  run_ranks(2, [](int rank) {
+    const Data share = share_of(make_data(batch_size), rank, 2);
+    FaultyNet net;
+    {
+      auto model = prepare_model(net);
+      net->fails = true;
+      EXPECT_ANY_THROW(loss_of(model(share.images), share).backward());
+      net->fails = false;
+      EXPECT_THAT(message_of<std::exception>([&] { model(share.images); }),
+                  HasSubstr("the last backward pass has thrown"));
+    }
+    auto model = prepare_model(net);
+    model.zero_grad();
+    loss_of(model(share.images), share).backward();
+    EXPECT_TRUE(same_on_all_ranks(flat_gradients(*net)));
+  });
 }
 
 TEST(PreparedModel, AGraphMayOutliveIt) {
