@@ -212,8 +212,20 @@ fs::path readable_file(const fs::path& path) {
 
 void make_remote(const fs::path& directory, const Remote& remote) {
   check(remote, directory.string());  // the list may come from a segment
-  base::make_directories(directory);
-  replace_list(directory, remote);
+  std::error_code missing;
+  if (fs::is_directory(fs::symlink_status(directory, missing)) && !fs::is_empty(directory, missing))
+    return replace_list(directory, remote);
+  const fs::path whole = beside(directory, kRemote);
+  base::remove_tree(whole);
+  try {
+    base::make_directories(whole);
+    replace_list(whole, remote);
+    base::rename(whole, directory);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(whole, ignored);
+    throw;
+  }
 }
 
 void replace_list(const fs::path& directory, const Remote& remote) {
@@ -225,10 +237,12 @@ void replace_list(const fs::path& directory, const Remote& remote) {
 }
 
 void replace_by_remote(const fs::path& directory, const Remote& remote) {
+  check(remote, directory.string());
   const fs::path list = beside(directory, kRemote);
   base::remove_tree(list);
   try {
-    make_remote(list, remote);
+    base::make_directories(list);
+    replace_list(list, remote);
     base::sync_tree(list);
     exchange(list, directory);
   } catch (...) {

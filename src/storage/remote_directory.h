@@ -49,7 +49,7 @@ std::filesystem::path directory_with_files(const std::filesystem::path& director
 // Returns the path of a file: the given one, or if no regular file is there, where it is published if that is in a
 // directory. So what workers of a cluster's nodes print is read where they print it.
 std::filesystem::path readable_file(const std::filesystem::path& path);
-// Makes a directory without its files.
+// Makes a directory without its files: where there was none, it comes with its list, also if this process is killed.
 void make_remote(const std::filesystem::path& directory, const Remote& remote);
 // Replaces the list in such a directory, which must exist.
 void replace_list(const std::filesystem::path& directory, const Remote& remote);

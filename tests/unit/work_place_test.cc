@@ -20,6 +20,7 @@
 #include "store/object_files.h"
 #include "support/engine_of_a_place.h"
 #include "support/temporary_directory.h"
+#include "support/without_calls.h"
 
 namespace cadre::control {
 namespace {
@@ -134,6 +135,19 @@ TEST_F(WorkPlaceTest, ACommitThatWasInterruptedAfterItsRenameIsFinished) {
     later.finish_commit("trial/checkpoint_000001");
     EXPECT_FALSE(fs::exists(run / "trial/checkpoint_000001"));
   }
+}
+
+// The directory that was left without its list was taken for the checkpoint, and had no file.
+TEST_F(WorkPlaceTest, ACommitThatFoundNoSpaceForItsListIsRepeated) {
+  const WorkPlace place = shared();
+  fill(published / "trial/.reporting_1_0");
+  const auto commit = [&] { place.commit("trial/.reporting_1_0", "trial/checkpoint_000000"); };
+  if (!test_support::without_calls({SYS_write}, ENOSPC, [&] { EXPECT_THROW(commit(), OutOfSpace); }))
+    GTEST_SKIP() << "calls cannot be refused to a thread here";
+  EXPECT_THAT(in(run / "trial"), IsEmpty());
+  commit();
+  EXPECT_TRUE(storage::remote_files(run / "trial/checkpoint_000000"));
+  EXPECT_EQ(base::read_file(place.checkpoint("trial/checkpoint_000000") / "model"), kBytes);
 }
 
 TEST_F(WorkPlaceTest, WhatWasReportedInTheOtherPlaceIsCommitted) {
