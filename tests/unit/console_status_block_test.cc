@@ -112,6 +112,13 @@ TEST_F(StatusBlock, SummaryOfAPopulation) {
             "Current best trial: 00001 with score=0.75 and params={\"lr\": 0.2, \"act\": \"relu\"}\n");
 }
 
+TEST_F(StatusBlock, TheStateOfASearcherIsBelowTheSchedulers) {
+  ExperimentView view = view_of(population_);
+  view.searcher_state = "TPE: configs are\x1b random";
+  EXPECT_THAT(text_of(format_summary(view, overview_of(view, kFocus), kFocus, {}, ascii(120))),
+              HasSubstr("\nPopulationBasedTraining: 1 exploits\nTPE: configs are\\x1b random\nCurrent best trial"));
+}
+
 TEST_F(StatusBlock, ASummarySaysThatTheExperimentIsPaused) {
   EXPECT_THAT(summary(population_, {.wall_seconds = kNow, .running_seconds = 5, .is_paused = true}, ascii(120)),
               HasSubstr("Total running time: 5.0s; paused until `cadre resume`\n"));

@@ -9,6 +9,7 @@
 #include "cadre/tune/searcher.h"
 #include "support/experiment_driver.h"
 #include "support/message_of.h"
+#include "tune/console/status.h"
 #include "tune/description.h"
 #include "tune/journal.h"
 #include "tune/options/options.h"
@@ -124,6 +125,7 @@ TEST(OwnSearcher, ItsValuesBecomeConfigsAndOtherKeysAreDrawn) {
   driver.feed(FunctionThrew{1, 1, "no"});
   EXPECT_EQ(x_of(driver, 2), 4) << "a failed trial teaches nothing here";
   EXPECT_EQ(driver.experiment().searcher_state(), "results of 0");
+  EXPECT_EQ(console::view_of(driver.experiment()).searcher_state, "results of 0");
 }
 
 TEST(OwnSearcher, PointsToEvaluateComeFirstAndItIsToldOfThem) {

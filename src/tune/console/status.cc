@@ -53,7 +53,8 @@ void include_best(TrialIndex best, std::size_t place,
 }  // namespace
 
 ExperimentView view_of(const Experiment& experiment) {
-  return {experiment.trials(), experiment.trials_to_come(), experiment.resource_usage(), experiment.scheduler_state()};
+  return {experiment.trials(), experiment.trials_to_come(), experiment.resource_usage(), experiment.scheduler_state(),
+          experiment.searcher_state()};
 }
 
 Focus focus_of(const TuneConfig& config) {

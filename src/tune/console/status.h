@@ -25,6 +25,7 @@ struct ExperimentView {
   std::int64_t trials_to_come = 0;  // not made yet; they count as pending
   std::string resource_usage = {};
   std::string scheduler_state = {};
+  std::string searcher_state = {};  // may be empty
 };
 ExperimentView view_of(const Experiment& experiment);
 

@@ -136,6 +136,7 @@ view::Lines format_summary(const ExperimentView& view, const Overview& overview,
   }
   texts.push_back(std::move(resources));
   texts.push_back(base::printable(view.scheduler_state, page.encoding));
+  if (!view.searcher_state.empty()) texts.push_back(base::printable(view.searcher_state, page.encoding));
   if (overview.best) {
     const auto parameters = parameters_of(view, {.rows = {*overview.best}}, focus);
     texts.push_back(best_text(view.trials[*overview.best], parameters, focus, page.encoding));

@@ -61,7 +61,7 @@ std::optional<Config> TpeSearcher::suggest(TrialIndex trial) const {
 
 std::string TpeSearcher::debug_string() const {
   if (std::ssize(observations_.ended()) < options_.n_startup_trials) return "TPE: configs are random";
-  return fmt::format("TPE: {} of {} trials are good", divide().good.size(), observations_.ended().size());
+  return fmt::format("TPE: the best {} of {} trials count as good", num_good(), observations_.ended().size());
 }
 
 // ---- Good and bad trials
