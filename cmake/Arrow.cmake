@@ -11,6 +11,8 @@
 # An installed libcadre_data.a has a record of its version beside this file, cadreArrowBuild.cmake: no other will do. Where
 # Cadre is built from sources, any version of CADRE_ARROW_MAJORS will do.
 
+include("${CMAKE_CURRENT_LIST_DIR}/VirtualEnvironment.cmake")
+
 # The versions of Arrow that the sources build with; `make test-versions` tries them.
 set(CADRE_ARROW_MAJORS 26 25)
 
@@ -26,15 +28,7 @@ function(cadre_find_arrow root version fault)
       OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   endif()
   if(NOT path)
-    set(venv "${CADRE_VENV}")
-    if(NOT venv)
-      set(venv "$ENV{VIRTUAL_ENV}")
-    endif()
-    if(venv)  # else this would be the system's Python
-      file(GLOB paths "${venv}/lib/python3*/site-packages/pyarrow")
-      list(SORT paths COMPARE NATURAL)
-      list(POP_BACK paths path)  # where there are several: of the latest Python
-    endif()
+    cadre_find_in_venv(pyarrow path venv)
   endif()
   set(found_version)
   if(EXISTS "${path}/include/arrow/util/config.h")

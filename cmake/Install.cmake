@@ -53,6 +53,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/cadreConfigVersion.cmake
 install(FILES
   "${PROJECT_BINARY_DIR}/cadreConfig.cmake" "${PROJECT_BINARY_DIR}/cadreConfigVersion.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/Dependencies.cmake" "${PROJECT_SOURCE_DIR}/cmake/Torch.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/VirtualEnvironment.cmake"
   DESTINATION "${package_dir}" COMPONENT tune)
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/cadre" "${PROJECT_BINARY_DIR}/include/cadre"

@@ -25,6 +25,8 @@
 # libtorch's own TorchConfig.cmake is not used: it asks for the CUDA toolkit when the wheel is a CUDA build, warns
 # about a library that nobody needs, and adds search paths of the machine that the wheel was built on.
 
+include("${CMAKE_CURRENT_LIST_DIR}/VirtualEnvironment.cmake")
+
 # The versions of torch that the sources build with; `make test-versions` tries them.
 set(CADRE_TORCH_MINORS 2.11 2.12 2.13 2.14 2.15)
 
@@ -76,15 +78,7 @@ function(cadre_find_torch root version kind fault)
     set(path "${TORCH_INSTALL_PREFIX}")
   endif()
   if(NOT path)
-    set(venv "${CADRE_VENV}")
-    if(NOT venv)
-      set(venv "$ENV{VIRTUAL_ENV}")
-    endif()
-    if(venv)  # else this would be the system's Python
-      file(GLOB paths "${venv}/lib/python3*/site-packages/torch")
-      list(SORT paths COMPARE NATURAL)
-      list(POP_BACK paths path)  # where there are several: of the latest Python
-    endif()
+    cadre_find_in_venv(torch path venv)
     set(beside "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../../../torch")  # where Cadre is a Python wheel
     if(NOT path AND EXISTS "${beside}/lib/libtorch_cpu.so")
       file(REAL_PATH "${beside}" path)
