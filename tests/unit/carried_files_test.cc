@@ -306,6 +306,25 @@ TEST_F(AgentFilesTest, WhatIsPrintedAfterAFileWasEmptiedComesInThePlaceOfWhatWas
               ElementsAre(Pair("trial/stdout", "one\n"), Pair("trial/stdout", "anew:"), Pair("trial/stdout", "two\n")));
 }
 
+TEST_F(AgentFilesTest, WhatIsPrintedAfterAFileWasEmptiedIsWholeAlsoIfItIsMoreThanBefore) {
+  EXPECT_EQ(files.begin(7, spec_in(path("trial"))), "");
+  write(path("trial/stdout"), "one\n");
+  const auto now = std::chrono::steady_clock::now();
+  files.look(now);
+  write(path("trial/stdout"), "of another beginning\n");
+  files.look(now + std::chrono::seconds(1));
+  EXPECT_THAT(printed.back(), Pair("trial/stdout", "anew:of another beginning\n"));
+  std::ofstream(path("trial/stdout"), std::ios::app) << std::string(1000, 'x') << "\n";
+  files.look(now + std::chrono::seconds(2));
+  std::ofstream(path("trial/stdout"), std::ios::app) << "more\n";
+  files.end(7);
+  EXPECT_THAT(printed.back(), Pair("trial/stdout", "more\n"));
+  EXPECT_EQ(files.begin(8, spec_in(path("trial"))), "");  // the next one of that trial
+  write(path("trial/stdout"), std::string(2000, 'y'));
+  files.end(8);
+  EXPECT_THAT(printed.back(), Pair("trial/stdout", "anew:" + std::string(2000, 'y')));
+}
+
 TEST_F(AgentFilesTest, AWorkerWithoutWhatItNeedsIsNotStarted) {
   EXPECT_THAT(files.begin(7, spec_in(path("trial"), {"trial/checkpoint_000000"})),
               HasSubstr("No such file or directory"));

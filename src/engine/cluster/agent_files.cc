@@ -18,6 +18,7 @@ namespace {
 
 constexpr auto kOutputPeriod = std::chrono::milliseconds(200);
 constexpr const char* kPurpose = "cadre_node";
+constexpr std::size_t kComparedBytes = 256;  // lines of a log may be alike, as those of a progress bar
 
 }  // namespace
 
@@ -129,8 +130,8 @@ void AgentFiles::end(WorkerId worker) {
   const auto found = outputs_.find(worker);
   if (found == outputs_.end()) return;
   send_output(found->second);
-  for (const auto& [name, bytes] : found->second.sent)
-    sent_[(fs::path(found->second.directory) / name).string()] = bytes;
+  for (auto& [name, sent] : found->second.sent)
+    sent_[(fs::path(found->second.directory) / name).string()] = std::move(sent);
   outputs_.erase(found);
 }
 
@@ -145,7 +146,13 @@ std::optional<AgentFiles::TimePoint> AgentFiles::next_look() const {
   return looked_ + kOutputPeriod;
 }
 
-// A file that is shorter than what was sent of it was cut to its newest lines.
+// A file was emptied, or cut to its newest lines, if it is shorter than what was sent, or has other bytes there by now.
+bool AgentFiles::is_still_there(const Sent& sent, const base::ReadableFile& file, std::uint64_t size) {
+  if (size < sent.bytes) return false;
+  std::vector<std::byte> end(sent.end.size());
+  return file.read(sent.bytes - end.size(), end) == end.size() && end == sent.end;
+}
+
 void AgentFiles::send_output(Output& output) {
   for (auto& [name, sent] : output.sent) {
     const std::string file = (fs::path(output.directory) / name).string();
@@ -153,17 +160,19 @@ void AgentFiles::send_output(Output& output) {
       const auto opened = base::ReadableFile::open(directory_ / file, base::ReadableFile::Links::refuse);
       if (!opened) continue;
       const std::uint64_t size = opened->size();  // what is printed meanwhile is sent the next time
-      bool begins_anew = size < sent;
-      if (begins_anew) sent = 0;
+      bool begins_anew = !is_still_there(sent, *opened, size);
+      if (begins_anew) sent = {};
       if (begins_anew && size == 0) send_.printed({.file = file, .begins_anew = true});
-      std::vector<std::byte> buffer(std::min<std::uint64_t>(piece_bytes, size - sent));
-      while (sent < size) {
-        const std::size_t wanted = std::min<std::uint64_t>(buffer.size(), size - sent);
-        const std::size_t count = opened->read(sent, std::span(buffer).first(wanted));
-        if (count == 0) break;  // it was cut meanwhile
-        send_.printed(
-            {.file = file, .begins_anew = std::exchange(begins_anew, false), .bytes = std::span(buffer).first(count)});
-        sent += count;
+      std::vector<std::byte> buffer(std::min<std::uint64_t>(piece_bytes, size - sent.bytes));
+      while (sent.bytes < size) {
+        const std::size_t wanted = std::min<std::uint64_t>(buffer.size(), size - sent.bytes);
+        const auto read = std::span(buffer).first(opened->read(sent.bytes, std::span(buffer).first(wanted)));
+        if (read.empty()) break;  // it was cut meanwhile
+        send_.printed({.file = file, .begins_anew = std::exchange(begins_anew, false), .bytes = read});
+        sent.bytes += read.size();
+        sent.end.insert(sent.end.end(), read.begin(), read.end());
+        if (sent.end.size() > kComparedBytes)
+          sent.end.erase(sent.end.begin(), sent.end.end() - static_cast<std::ptrdiff_t>(kComparedBytes));
       }
     } catch (const StorageError&) {  // NOLINT(bugprone-empty-catch): it is read again the next time
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
@@ -12,7 +13,9 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "base/file.h"
 #include "base/temporary_folder.h"
 #include "engine/cluster/carried_files.h"
 #include "engine/cluster/messages.h"
@@ -53,11 +56,17 @@ class AgentFiles {
   std::optional<TimePoint> next_look() const;
 
  private:
+  // What was sent of a file.
+  struct Sent {
+    std::uint64_t bytes = 0;
+    std::vector<std::byte> end = {};  // the last of them, which show that they are still there
+  };
   struct Output {
     std::string directory = {};  // below this one
-    std::map<std::string, std::uint64_t> sent = {};
+    std::map<std::string, Sent> sent = {};
   };
 
+  static bool is_still_there(const Sent& sent, const base::ReadableFile& file, std::uint64_t size);
   void send_output(Output& output);
   bool is_usable(const std::string& place);
 
@@ -68,7 +77,7 @@ class AgentFiles {
   std::set<std::string> broken_ = {};  // whose further pieces are of no use
   std::deque<FileSender> senders_ = {};
   std::map<WorkerId, Output> outputs_ = {};
-  std::map<std::string, std::uint64_t> sent_ = {};  // bytes of files of workers that have ended
+  std::map<std::string, Sent> sent_ = {};  // of files of workers that have ended
   TimePoint looked_ = {};
 };
 
