@@ -4,17 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
+#include "seeds.h"
 #include "world.h"
 
 namespace cadre::tune {
 namespace {
 
-std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
-}
+using test_support::Seeds;
 
 enum class Kind {
   asynchronous,
@@ -249,14 +246,15 @@ class Simulation : public ::testing::TestWithParam<Kind> {
   std::int64_t workers_lost_ = 0;
   std::int64_t parted_ = 0;
   double most_changes_ = 1;  // of nodes
+  Seeds seeds_{1000};
 
   // Calls `act` with many worlds, each from a seed.
   template <class Act>
   void in_many_worlds(Mishaps faults, Act act, const std::optional<FailureConfig>& failure_config = {},
                       void (*change)(TunerOptions&, std::mt19937_64&) = nullptr) {
     int events = 0;
-    const std::uint64_t first = number_from_environment("SIMULATION_FIRST_SEED", 0);
-    std::uint64_t count = number_from_environment("SIMULATION_SEEDS", 1000);
+    const std::uint64_t first = seeds_.first();
+    std::uint64_t count = seeds_.count();
     if (GetParam() == Kind::bandits) count = std::max<std::uint64_t>(count / 25, 1);  // each choice takes milliseconds
     for (std::uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
       SCOPED_TRACE("seed " + std::to_string(seed));
@@ -311,6 +309,11 @@ TEST_P(Simulation, EveryTrialReachesItsEndAndNothingIsMissing) {
     changes += world.changes;
     restarts += world.restarts;
   });
+  if (GetParam() != Kind::resources) {
+    EXPECT_EQ(changes, 0);
+    EXPECT_EQ(restarts, 0);
+  }
+  if (!seeds_.are_many()) return;
   EXPECT_GT(saves, 0);
   if (GetParam() != Kind::bandits) {  // of which there are few worlds
     EXPECT_GT(moves_, 0);
@@ -318,8 +321,10 @@ TEST_P(Simulation, EveryTrialReachesItsEndAndNothingIsMissing) {
     EXPECT_GT(workers_lost_, 0);
     EXPECT_GT(parted_, 0);
   }
-  EXPECT_EQ(changes > 0, GetParam() == Kind::resources);
-  EXPECT_EQ(restarts > 0, GetParam() == Kind::resources);
+  if (GetParam() == Kind::resources) {
+    EXPECT_GT(changes, 0);
+    EXPECT_GT(restarts, 0);
+  }
   if (!does_exploit(GetParam())) return;
   EXPECT_GT(exploits, 0);
   EXPECT_GT(takeovers, 0);
@@ -328,9 +333,9 @@ TEST_P(Simulation, EveryTrialReachesItsEndAndNothingIsMissing) {
 // In spite of faults and interruptions the trial makes all changes that it reaches, and ends with the last one's
 // config.
 TEST(ReplaySimulation, EveryChangeIsMadeOnce) {
-  const std::uint64_t first = number_from_environment("SIMULATION_FIRST_SEED", 0);
-  const std::uint64_t count = number_from_environment("SIMULATION_SEEDS", 1000);
-  for (std::uint64_t seed = first; seed < first + count && !::testing::Test::HasFailure(); ++seed) {
+  const Seeds seeds(1000);
+  const std::uint64_t first = seeds.first();
+  for (std::uint64_t seed = first; seed < first + seeds.count() && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     TunerOptions options = random_options(random, Kind::replay);
@@ -392,7 +397,7 @@ TEST_P(Simulation, WorkersThatHangOrIgnoreTheirStopAreEnded) {
                    for (const Trial& trial : world.experiment().trials()) EXPECT_TRUE(trial.ended()) << trial.id;
                    kills += world.kills;
                  });
-  EXPECT_GT(kills, 0);
+  if (seeds_.are_many()) EXPECT_GT(kills, 0);
 }
 
 TEST_P(Simulation, LostCheckpointsCostStepsAndNothingElse) {
@@ -407,7 +412,7 @@ TEST_P(Simulation, LostCheckpointsCostStepsAndNothingElse) {
     for (const Trial& trial : world.experiment().trials()) EXPECT_TRUE(ended_well(trial)) << trial.id;
     lost += world.lost;
   });
-  EXPECT_GT(lost, 0);
+  if (seeds_.are_many()) EXPECT_GT(lost, 0);
 }
 
 TEST_P(Simulation, ErroredTrialsCanBeTakenUpAgain) {
@@ -438,7 +443,7 @@ TEST_P(Simulation, FailFastEndsEverybody) {
         failed += errors;
       },
       FailureConfig{.fail_fast = true});
-  EXPECT_GT(failed, 0);
+  if (seeds_.are_many()) EXPECT_GT(failed, 0);
 }
 
 // Includes parked trials.
@@ -460,7 +465,7 @@ TEST_P(Simulation, AnInterruptionCostsNothingWhereEveryResultCanBeSaved) {
         options.run_config.stop_grace_period = std::chrono::hours(1);
         options.run_config.checkpoint_config.checkpoint_at_end = true;
       });
-  EXPECT_GT(interruptions, 0);
+  if (seeds_.are_many()) EXPECT_GT(interruptions, 0);
 }
 
 // Stops by the time budget, at a plateau or once the regret is small, in some worlds with an interruption while all
@@ -494,7 +499,7 @@ TEST_P(Simulation, WhatStopsTheExperimentEndsEverybody) {
                 .metric = "score", .mode = Mode::max, .error = StaticError{1}, .min_n_trials = 2}};
         }
       });
-  EXPECT_GT(early, 0);
+  if (seeds_.are_many()) EXPECT_GT(early, 0);
 }
 
 // Includes trials that are parked when the experiment stops.
@@ -515,7 +520,7 @@ TEST_P(Simulation, WhoIsStoppedWithAllOthersIsSavedFirstWhereItCanBe) {
         options.run_config.checkpoint_config.checkpoint_at_end = true;
         options.tune_config.time_budget = std::chrono::milliseconds(10 + random() % 300);
       });
-  EXPECT_GT(stopped, 0);
+  if (seeds_.are_many()) EXPECT_GT(stopped, 0);
 }
 
 std::string name_of(const ::testing::TestParamInfo<Kind>& info) {

@@ -10,7 +10,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <map>
@@ -23,19 +22,17 @@
 
 #include "engine/cluster/provider.h"
 #include "resources/cluster.h"
+#include "seeds.h"
 
 namespace cadre::engine::cluster {
 namespace {
 
 using namespace std::chrono_literals;
 using resources::Place;
+using test_support::number_from_environment;
+using test_support::Seeds;
 using TimePoint = Pool::TimePoint;
 using Duration = TimePoint::duration;
-
-std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
-}
 
 Duration seconds(double amount) { return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(amount)); }
 
@@ -324,12 +321,11 @@ Resources node(const std::string& group, double cpus, double gpus = 0, const std
 }
 
 TEST(PoolSimulation, SmallWorlds) {
-  const std::uint64_t first = number_from_environment("SIMULATION_FIRST_SEED", 1);
-  const std::uint64_t seeds = number_from_environment("SIMULATION_SEEDS", 300);
+  const Seeds seeds(300, 1);
   std::int64_t jobs = 0;
   std::int64_t withdrawn = 0;
   std::int64_t preempted = 0;
-  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+  for (std::uint64_t seed = seeds.first(); seed < seeds.first() + seeds.count(); ++seed) {
     SCOPED_TRACE(fmt::format("SIMULATION_FIRST_SEED={}", seed));
     std::mt19937_64 random(seed);
     const auto pick = [&](std::initializer_list<double> of) { return *(of.begin() + random() % of.size()); };
@@ -357,6 +353,7 @@ TEST(PoolSimulation, SmallWorlds) {
     preempted += world.preempted;
     if (HasFailure()) return;
   }
+  if (!seeds.are_many()) return;
   EXPECT_GT(jobs, 0);
   EXPECT_GT(withdrawn, 0);
   EXPECT_GT(preempted, 0);

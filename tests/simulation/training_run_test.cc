@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <map>
 #include <random>
 #include <set>
 
 #include "base/json.h"
 #include "checkpoint/checkpoint_files.h"
+#include "seeds.h"
 #include "train/assignment.h"
 #include "train/report_barrier.h"
 #include "train/run.h"
@@ -19,10 +19,7 @@
 namespace cadre::train {
 namespace {
 
-std::uint64_t number_from_environment(const char* name, std::uint64_t fallback) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
-}
+test_support::Seeds seeds() { return test_support::Seeds(1000); }
 
 constexpr std::int64_t kSteps = 30;
 
@@ -621,9 +618,8 @@ enum class Parent { none, sometimes, always };
 
 template <class Act>
 void in_many_worlds(double failures, std::int64_t max_failures, Parent parent, Act act) {
-  const std::uint64_t first = number_from_environment("SIMULATION_FIRST_SEED", 0);
-  const std::uint64_t count = number_from_environment("SIMULATION_SEEDS", 1000);
-  for (std::uint64_t seed = first; seed < first + count && !::testing::Test::HasFailure(); ++seed) {
+  const std::uint64_t first = seeds().first();
+  for (std::uint64_t seed = first; seed < first + seeds().count() && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     try {
@@ -667,6 +663,7 @@ TEST(TrainingRunSimulation, WithoutFailuresEveryReportIsShownOnce) {
     validations += world.validations().size();
     published += world.published;
   });
+  if (!seeds().are_many()) return;
   EXPECT_GT(resizes, 0);
   EXPECT_GT(moves, 0);
   EXPECT_GT(validations, 0u);
@@ -684,6 +681,7 @@ TEST(TrainingRunSimulation, WhateverFailsItGoesOnFromItsLastCheckpoint) {
     failed_uploads += world.failed_uploads;
     nodes_lost += world.nodes_lost;
   });
+  if (!seeds().are_many()) return;
   EXPECT_GT(nodes_lost, 0);
   EXPECT_GT(retries, 0);
   EXPECT_GT(failed_uploads, 0);
@@ -712,7 +710,7 @@ TEST(TrainingRunSimulation, ItFailsWhenItsBudgetIsUsedUp) {
                 world.retries_of["start"] >= 2);
     EXPECT_NE(world.run().error(), "");
   });
-  EXPECT_GT(failed, 0);
+  if (seeds().are_many()) EXPECT_GT(failed, 0);
 }
 
 TEST(TrainingRunSimulation, InterruptedAtAnyMomentItGoesOnAsItWas) {
