@@ -1,6 +1,6 @@
 // Controllers that publish one experiment in turns, in virtual time: they are paused, cut off and killed, their
-// requests are lost, lose their answers or are carried out much later, and the storage's clock jumps. One seed repeats
-// everything.
+// requests are lost, lose their answers or are carried out much later, and the storage's clock jumps. SIMULATION_SEEDS
+// is the number of worlds (default 60), SIMULATION_FIRST_SEED the first seed: a failure names the seed that repeats it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,6 +19,7 @@
 #include "base/checksum.h"
 #include "publish/lease.h"
 #include "publish/manifest.h"
+#include "seeds.h"
 
 namespace cadre::publish {
 namespace {
@@ -383,11 +384,11 @@ class Controller {
 };
 
 TEST(PublishingSimulation, NoControllerChangesWhatItsSuccessorHasPublished) {
-  constexpr std::uint64_t kSeeds = 60;
+  const test_support::Seeds seeds(60);
   std::int64_t take_overs = 0;
   std::int64_t lost = 0;
   std::int64_t events = 0;
-  for (std::uint64_t seed = 0; seed < kSeeds && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = seeds.first(); seed < seeds.first() + seeds.count() && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     World world(seed);
     const std::int64_t machines = 2 + static_cast<std::int64_t>(seed % 2);
@@ -405,8 +406,10 @@ TEST(PublishingSimulation, NoControllerChangesWhatItsSuccessorHasPublished) {
     lost += world.lost;
     events += world.turns.events;
   }
-  EXPECT_GE(take_overs, 1000);
-  EXPECT_GE(lost, 100) << "of which some came back";
+  if (seeds.are_many()) {
+    EXPECT_GE(take_overs, 1000);
+    EXPECT_GE(lost, 100) << "of which some came back";
+  }
   std::cout << take_overs << " take-overs, " << lost << " controllers came back too late, " << events << " events\n";
 }
 
