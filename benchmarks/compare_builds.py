@@ -5,7 +5,8 @@
 
 A machine is not equally fast all the time, so each run after is compared with the one beside it: "after/before" is the
 median of these ratios, with the quartiles. A figure is worse where the quartiles are both on the wrong side of 1 by more
-than --allowed. Exits with 1 if one is, or if a workload has failed.
+than --allowed. A figure that one of the builds lacks has a row that says so. Exits with 1 if a figure is worse, or if a
+workload has failed.
 """
 
 import argparse
@@ -50,7 +51,7 @@ def figures(bin_folder, arguments, storage, failed):
 
 
 def pairs(arguments, workload, folder, failed):
-    """Returns, by the name of a figure, its values before and after in each pair of runs."""
+    """Returns, by the name of a figure, its values before and after in each pair of runs; None where a build has none."""
     found = {}
     for number in range(arguments.runs):
         order = [("before", arguments.before), ("after", arguments.after)]
@@ -59,20 +60,31 @@ def pairs(arguments, workload, folder, failed):
             both[name] = figures(build, workload, folder / f"{number}_{name}", failed)
             if both[name] is None:
                 return {}
-        for figure in both["before"].keys() & both["after"].keys():
-            found.setdefault(figure, []).append((both["before"][figure], both["after"][figure]))
+        for figure in both["before"].keys() | both["after"].keys():
+            found.setdefault(figure, []).append((both["before"].get(figure), both["after"].get(figure)))
     return found
+
+
+def median(figures_of_runs):
+    """Returns the median as text, with its unit; empty if there is no figure."""
+    if not figures_of_runs:
+        return ""
+    value = statistics.median(figure["value"] for figure in figures_of_runs)
+    return f"{run_all.number(value)} {figures_of_runs[0]['unit']}".strip()
 
 
 def row(name, measured, allowed):
     """Returns a row of the table, and whether the figure is worse."""
-    before, after = ([pair[which]["value"] for pair in measured] for which in (0, 1))
-    ratios = [new / old for old, new in zip(before, after) if old > 0]
-    shown = [name, *(f"{run_all.number(statistics.median(values))} {measured[0][1]['unit']}".strip() for values in (before, after))]
+    before, after = ([pair[which] for pair in measured if pair[which] is not None] for which in (0, 1))
+    shown = [name, median(before), median(after)]
+    if not before or not after:
+        return [*shown, "", "", "only before" if before else "only after"], False
+    pairs_of_values = [(old["value"], new["value"]) for old, new in measured if old is not None and new is not None]
+    ratios = [new / old for old, new in pairs_of_values if old > 0]
     if not ratios:
         return [*shown, "", "", ""], False
     low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
-    limit = measured[0][1].get("limit")  # which says what is good
+    limit = after[0].get("limit")  # which says what is good
     is_worse = (limit == "at most" and low > 1 + allowed) or (limit == "at least" and high < 1 - allowed)
     return [*shown, f"{middle:.3f}", f"{low:.3f} to {high:.3f}", "WORSE" if is_worse else ""], is_worse
 

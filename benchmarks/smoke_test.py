@@ -446,6 +446,21 @@ class TableTest(unittest.TestCase):
             self.assertEqual((shown[-1], is_worse), (expected, bool(expected)), ratios)
             self.assertEqual([shown[1], shown[3]], ["20 ms", f"{sorted(ratios)[1]:.3f}"])
 
+    def test_a_figure_that_one_build_lacks_is_in_the_table_and_not_worse(self):
+        new, shared = ({"figure": name, "value": 1, "unit": "ms"} for name in ("new", "shared"))
+        builds = []
+        for figures in [shared], [shared, new]:
+            line = {"workload": "train-start", "torch": False, "figures": figures}
+            builds.append(self.made_up_build(f"echo '{json.dumps(line)}'"))
+        for folders, expected in (builds, "only after"), (builds[::-1], "only before"):
+            with tempfile.TemporaryDirectory() as results:
+                done = subprocess.run([sys.executable, compare_builds.__file__, *folders, "--runs", "2", "--only", "^train-start",
+                                       "--results", results], capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            rows = [line.split() for line in done.stdout.splitlines()[1:]]
+            self.assertEqual(rows, [["new", "1", "ms", *expected.split()],
+                                    ["shared", "1", "ms", "1", "ms", "1.000", "1.000", "to", "1.000"]])
+
     def test_a_build_compared_with_itself_has_all_figures(self):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([sys.executable, compare_builds.__file__, BIN, BIN, "--runs", "1", "--only", "^train-start", "--allowed", "1000", "--results", folder],
