@@ -67,13 +67,6 @@ Record read_record(const fs::path& experiment) {
   return record;
 }
 
-std::vector<std::string> lines_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
-  return lines;
-}
-
 std::string read_text(const fs::path& path) { return content_of(path); }
 
 class Inspection {
@@ -114,6 +107,7 @@ class Inspection {
   void check_outcome();
   void check_lock();
   std::vector<const store::ResultRow*> shown_results(std::int64_t trial) const;
+  std::vector<std::string> lines_of(const fs::path& file);
 
   const fs::path& experiment_;
   const Setting& setting_;
@@ -237,13 +231,23 @@ std::vector<const store::ResultRow*> Inspection::shown_results(std::int64_t tria
   return shown;
 }
 
+// Returns the lines of a file below the experiment's directory; expects the last one to be whole.
+std::vector<std::string> Inspection::lines_of(const fs::path& file) {
+  std::ifstream stream(experiment_ / file);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line); lines.push_back(line)) {
+    if (stream.eof()) fault("the last line of {} is torn", file.string());
+  }
+  return lines;
+}
+
 // Expects result.json, progress.csv and the TensorBoard file to have each step of each lineage once, with the reported
 // values.
 void Inspection::check_result_files() {
   for (const store::TrialRow& trial : record_.trials) {
     const auto shown = shown_results(trial.trial);
-    const std::vector<std::string> json = lines_of(experiment_ / trial.directory / "result.json");
-    const std::vector<std::string> csv = lines_of(experiment_ / trial.directory / "progress.csv");
+    const std::vector<std::string> json = lines_of(fs::path(trial.directory) / "result.json");
+    const std::vector<std::string> csv = lines_of(fs::path(trial.directory) / "progress.csv");
     if (json.size() != shown.size() || csv.size() != shown.size() + (shown.empty() ? 0 : 1)) {
       fault("trial {}: result.json has {} lines and progress.csv {}, for {} results", trial.trial, json.size(),
             csv.size(), shown.size());
@@ -287,7 +291,7 @@ void Inspection::check_events(const fs::path& directory, const std::vector<const
 }
 
 void Inspection::check_exploits() {
-  const std::size_t lines = lines_of(experiment_ / "pbt_global.txt").size();
+  const std::size_t lines = lines_of("pbt_global.txt").size();
   if (lines != record_.exploits.size())
     fault("pbt_global.txt has {} lines for {} exploits", lines, record_.exploits.size());
 }

@@ -99,16 +99,19 @@ void Inspection::check_outcome() {
     faults_.push_back("validations/" + file + " was left, which is not there undisturbed");
 }
 
-// Expects a line for each result: the reported values, then further keys.
+// Expects a whole line for each result: the reported values, then further keys.
 void Inspection::check_result_file() {
   std::ifstream rows(run_ / "result.json");
-  std::size_t line_number = 0;
-  for (std::string line; std::getline(rows, line); ++line_number) {
-    if (line_number == outcome_.history.size()) break;
-    const std::string reported = to_json(outcome_.history[line_number].dict());
-    if (!line.starts_with(reported.substr(0, reported.size() - 1) + ", \"timestamp\"")) break;
+  std::string line;
+  bool is_whole = true;
+  for (const Metrics& result : outcome_.history) {
+    const std::string reported = to_json(result.dict());
+    std::getline(rows, line);  // at the end of the file if no line break ends the line
+    is_whole = is_whole && rows.good() && line.ends_with('}') &&
+               line.starts_with(reported.substr(0, reported.size() - 1) + ", \"timestamp\"");
   }
-  require(rows.eof() && line_number == outcome_.history.size(), "result.json has other results than the store");
+  require(is_whole && rows.peek() == std::ifstream::traits_type::eof(),
+          "result.json has other results than the store, or a torn line");
 }
 
 // Expects a line for each checkpoint.
