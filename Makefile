@@ -95,7 +95,8 @@ demo: $(build_dir)/build.ninja
 	@cmake --build $(build_dir) -j $(JOBS) --target pbt_mnist cadre
 	@$(build_dir)/bin/pbt_mnist --storage-path results --name "pbt_mnist_$$(date +%Y-%m-%d_%H-%M-%S)" --synch --compare $(DEMO_FLAGS)
 
-ctest = ctest --preset $(PRESET) -j $(TEST_JOBS)
+# Tests send these signals, which are ignored in the background of a shell without job control, and below nohup.
+ctest = env --default-signal=INT,QUIT,HUP ctest --preset $(PRESET) -j $(TEST_JOBS)
 show_failures = { python3 tools/show_failures.py $(build_dir); exit 1; }
 # With sanitizers and with g++ there are no fuzzers.
 build_fuzzers = ! grep -q '^build cadre_fuzzers:' $(build_dir)/build.ninja || \

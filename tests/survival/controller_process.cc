@@ -103,6 +103,15 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return found;
 }
 
+// Tests send these signals, which are ignored in the background of a shell without job control, and below nohup.
+void heed_signals(posix_spawnattr_t& attributes) {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGQUIT, SIGHUP}) ::sigaddset(&signals, signal);
+  ::posix_spawnattr_setsigdefault(&attributes, &signals);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+}
+
 // Fields of /proc/<process>/stat: name, state and parent.
 struct Status {
   std::string name;
@@ -166,8 +175,12 @@ ControllerProcess::ControllerProcess(std::vector<std::string> arguments, std::ve
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, said_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
   ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  const int error = ::posix_spawn(&process_, program.c_str(), &actions, nullptr, pointers(arguments).data(),
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  heed_signals(attributes);
+  const int error = ::posix_spawn(&process_, program.c_str(), &actions, &attributes, pointers(arguments).data(),
                                   pointers(environment).data());
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0) throw std::runtime_error(std::string("cannot start a controller: ") + std::strerror(error));
 }

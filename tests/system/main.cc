@@ -1,5 +1,6 @@
 // Calls cadre::init, then runs the tests, or one scenario (scenario.h) instead of them.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -40,12 +41,18 @@ void allow_few_open_files() {
   if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) std::abort();
 }
 
+// Tests send these signals, which are ignored in the background of a shell without job control, and below nohup.
+void heed_signals() {
+  for (const int signal : {SIGINT, SIGQUIT, SIGHUP}) ::signal(signal, SIG_DFL);
+}
+
 void before_init(int argc, char** argv) {
   if (has_argument(argc, argv, own_oom_counter)) take_own_oom_counter();
   if (has_argument(argc, argv, own_small_disk)) take_own_small_disk();
   if (has_argument(argc, argv, small_cgroup)) take_small_cgroup();
   if (has_argument(argc, argv, few_open_files)) allow_few_open_files();
   const bool executed = std::getenv("CADRE_FORK_SERVER") != nullptr;
+  if (!executed) heed_signals();
   if (has_argument(argc, argv, thread_always)) start_thread_that_stays();
   if (has_argument(argc, argv, thread_before_init) && !executed) start_thread_that_stays();
   if (has_argument(argc, argv, without_root) && ::getuid() == 0 && ::setuid(65534) != 0) std::abort();
