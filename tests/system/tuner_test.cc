@@ -553,7 +553,8 @@ TEST(Tuner, TheSecondSignalEndsTheProgramAtOnceAndNothingIsLost) {
   process.line();
   while (lines_of(storage / "plain/00000/result.json").empty()) ::usleep(1000);
   ::kill(process.process(), SIGINT);
-  EXPECT_FALSE(Watched(process.process()).ends_within(300)) << "it did not wait for its trials";
+  // A signal within 250 ms of the first one's arrival, which takes time on a busy machine, counts as the first one.
+  EXPECT_FALSE(Watched(process.process()).ends_within(2'000)) << "it did not wait for its trials";
   ::kill(process.process(), SIGINT);
   EXPECT_EQ(process.wait(), -SIGINT);
   EXPECT_EQ(stored_steps(storage / "plain")[0], (std::multiset<std::int64_t>{1}));
