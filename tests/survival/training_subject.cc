@@ -41,7 +41,6 @@ class TrainingSubject final : public Subject {
         temporary_(all.folder_ / (name + "_temporary")) {
     fs::remove_all(temporary_);
     fs::create_directories(temporary_);
-    shared_memory_ = names_in("/dev/shm");
   }
 
   std::string text() const override { return setting_.text() + (is_published() ? ", published" : ""); }
@@ -69,7 +68,6 @@ class TrainingSubject final : public Subject {
   TrainingSetting setting_;
   Place place_;
   fs::path temporary_;  // for temporary files of the run's processes
-  std::set<std::string> shared_memory_ = {};
 };
 
 std::unique_ptr<Subject> Trainings::make(std::int64_t index, const std::string& name) {
@@ -177,10 +175,6 @@ std::vector<std::string> TrainingSubject::faults(bool finished, std::int64_t) {
 std::vector<std::string> TrainingSubject::leftovers() const {
   std::vector<std::string> left;
   for (const std::string& name : names_in(temporary_)) left.push_back("the temporary " + name + " was left");
-  for (const std::string& name : names_in("/dev/shm")) {
-    if (name.find("cadre") != name.npos && !shared_memory_.contains(name))
-      left.push_back("/dev/shm/" + name + " was left");
-  }
   return left;
 }
 
