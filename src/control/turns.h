@@ -77,8 +77,10 @@ class Turns : protected Shell {
   virtual void translate(engine::Event event, std::vector<Event>& events) = 0;
   // Adds events of other sources than the engine.
   virtual void add_other_events(std::vector<Event>&) {}
-  // Adds events of deadlines that are no timers of the core.
+  // Adds events of deadlines that are no timers of the core, and these deadlines. Neither is called while the end of a
+  // worker is held back, nor are timers handled then.
   virtual void add_deadline_events(std::vector<Event>&) {}
+  virtual void add_event_deadlines(Earliest&) const {}
   virtual void turn_begins() {}
   // Called before and after the core handles an event. receive() may change it, and returns true for a report that adds
   // no result.
@@ -310,9 +312,13 @@ std::optional<std::chrono::nanoseconds> Turns<Core>::time_to_wait() const {
   earliest.add(store_.sync_due());
   earliest.add(files_due_);
   earliest.add(demand_due_);
-  if (const auto due = timers_.next()) earliest.add(clock_.on_engine(*due));
-  earliest.add(signalled_ends_.due());
   add_deadlines(earliest);
+  if (const auto held = signalled_ends_.due()) {
+    earliest.add(held);
+  } else {
+    if (const auto due = timers_.next()) earliest.add(clock_.on_engine(*due));
+    add_event_deadlines(earliest);
+  }
   if (!earliest.due()) return std::nullopt;
   return std::max(std::chrono::nanoseconds(*earliest.due() - engine_.now()), std::chrono::nanoseconds(0));
 }

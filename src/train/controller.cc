@@ -127,6 +127,10 @@ void Controller::add_deadline_events(std::vector<Event>& events) {
   if (auto broke = barrier_.expire(clock_.last_reading())) events.push_back(*std::move(broke));
 }
 
+void Controller::add_event_deadlines(control::Earliest& earliest) const {
+  if (const auto deadline = barrier_.deadline()) earliest.add(clock_.on_engine(*deadline));
+}
+
 void Controller::handle(engine::Received received, std::vector<Event>& events) {
   if (is_validator(received.worker)) return handle_from_validator(received.worker, std::move(received.message), events);
   const Rank rank = rank_of(received.worker);
@@ -600,7 +604,6 @@ void Controller::add_deadlines(control::Earliest& earliest) const {
   const auto add_awake = [&](const std::optional<control::AwakeClock::TimePoint>& due) {
     if (due) earliest.add(clock_.on_engine(*due));
   };
-  add_awake(barrier_.deadline());
   add_awake(key_values_.next_deadline());
   add_awake(questions_.next_deadline());
   earliest.add(next_check_);

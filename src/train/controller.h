@@ -46,6 +46,7 @@ class Controller final : public control::Turns<Run> {
   void translate(engine::Event event, std::vector<Event>& events) override;
   void add_other_events(std::vector<Event>& events) override;
   void add_deadline_events(std::vector<Event>& events) override;
+  void add_event_deadlines(control::Earliest& earliest) const override;
   bool receive(Event& event) override;
   std::int64_t record(const Step& step) override;
   void prepare(const Action& action) override;
