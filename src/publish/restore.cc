@@ -87,8 +87,10 @@ class Download {
   Download(storage::Storage& storage, const storage::Uri& uri, fs::path directory)
       : storage_(storage), uri_(uri), directory_(std::move(directory)) {}
 
-  // Downloads the store, and makes directories without files for the checkpoints that it lists.
+  // Empties the directory, downloads the store into it, and makes directories without files for the checkpoints that it
+  // lists.
   void take_store(const Manifest& manifest) {
+    for (const std::string& left : base::list_directory(directory_)) base::remove_tree(directory_ / left);
     std::vector<fs::path> segments;
     for (const SegmentEntry& entry : manifest.segments) segments.push_back(take_segment(entry));
     const store::Places places = store::build_store(directory_, segments);
@@ -169,8 +171,8 @@ bool belongs_to(const fs::path& directory, const storage::Uri& uri) {
   return where && where->scheme == uri.scheme && where->location == uri.location;
 }
 
-// Downloads the store into an empty directory. Reads the manifest again after an error, because a publishing
-// controller may have removed segments meanwhile.
+// Downloads the store into a directory. Reads the manifest again after an error, because a publishing controller may
+// have removed segments meanwhile.
 void download_store(Download& download, storage::Storage& storage, const storage::Uri& uri, Manifest manifest) {
   for (int attempt = 1;; ++attempt) {
     try {

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/directory.h"
 #include "publish/lease.h"
 #include "publish/manifest.h"
 #include "publish/removal_lane.h"
@@ -613,6 +615,43 @@ TEST_F(SleepingPublisherTest, DoesNotSayThatItTriesAgainWhenItHasASuccessor) {
   ASSERT_TRUE(eventually([&] { return !publisher_->lost().empty() && looks >= 2; }));
   EXPECT_THAT(publisher_->take_messages(), testing::IsEmpty());
   publisher_.reset();  // it calls functions of this test
+}
+
+TEST_F(PublisherTest, ARestoreThatBeginsAgainWithANewerManifestLeavesNoSegmentOfTheFirstOneInTheWorkingDirectory) {
+  store_.add(store::EventRow{.kind = "function_returned"});
+  store_.commit();
+  start({}, false);
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  publisher_.reset();
+  const Manifest newer = parse_manifest(*storage_->read(kManifestFile), kManifestFile);
+  Manifest older = newer;
+  older.time = newer.time - 86400;
+  SegmentEntry& first = older.segments.back();
+  const std::string bytes = *storage_->read(segment_name(first));
+  first.number += 100;
+  storage_->write(segment_name(first), bytes);
+  older.segments.push_back({.number = first.number + 1});  // is not there
+  std::atomic<bool> is_over = false;
+  std::thread controller([&] {
+    while (!is_over) {
+      for (const Manifest& manifest : {older, newer}) storage_->write(kManifestFile, to_text(manifest));
+    }
+  });
+  const fs::path elsewhere = directory_ / "elsewhere";
+  const auto began_with_the_older = [&]() -> bool {
+    fs::remove_all(elsewhere);
+    try {
+      const std::vector<std::string> notes = working_directory(uri(), {.local_path = elsewhere}).notes;
+      return notes.front().ends_with(base::date_text(older.time));
+    } catch (const StorageError&) {
+      return false;  // it was the older one at each look
+    }
+  };
+  EXPECT_TRUE(eventually(began_with_the_older));
+  is_over = true;
+  controller.join();
+  EXPECT_THAT(base::list_directory(elsewhere / "published"),
+              testing::Each(testing::Not(testing::EndsWith(".segment"))));
 }
 
 }  // namespace
