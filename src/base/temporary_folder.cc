@@ -60,8 +60,9 @@ fs::path parent_of_temporary_folders() {
                      "; set TMPDIR to a directory that is there");
 }
 
-TemporaryFolder::TemporaryFolder(std::string_view purpose) {
-  const fs::path parent = parent_of_temporary_folders();
+TemporaryFolder::TemporaryFolder(std::string_view purpose) : TemporaryFolder(parent_of_temporary_folders(), purpose) {}
+
+TemporaryFolder::TemporaryFolder(const fs::path& parent, std::string_view purpose) {
   const std::string prefix = std::string(purpose) + "-";
   remove_abandoned(parent, prefix);
   while (!held_) {

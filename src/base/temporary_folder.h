@@ -20,6 +20,8 @@ class TemporaryFolder {
   // folders of the same purpose left by killed processes: each owner holds a lock on its folder, which the kernel
   // releases when the process ends. On a file system without locks they stay. Throws StorageError.
   explicit TemporaryFolder(std::string_view purpose);
+  // Does the same in another folder, which must exist.
+  TemporaryFolder(const std::filesystem::path& parent, std::string_view purpose);
   // Removes the folder with its content; ignores errors.
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;

@@ -27,6 +27,7 @@ namespace {
 
 constexpr auto kPatience = std::chrono::seconds(10);  // for a storage that does not answer
 constexpr std::string_view kReadingCopy = "cadre_reading";
+constexpr std::string_view kRestoring = ".cadre_restoring";
 constexpr int kAttempts = 3;  // while another controller keeps publishing
 
 std::unique_ptr<storage::Storage> open(const storage::Uri& uri) {
@@ -64,23 +65,6 @@ Manifest require_manifest(storage::Storage& storage, const storage::Uri& uri) {
                                                         : " yet: who began there has not come that far"));
   return manifest;
 }
-
-// A new directory, removed by the destructor unless kept.
-class NewDirectory {
- public:
-  explicit NewDirectory(fs::path path) : path_(std::move(path)) { base::make_directories_durably(path_); }
-  NewDirectory(const NewDirectory&) = delete;
-  NewDirectory& operator=(const NewDirectory&) = delete;
-  ~NewDirectory() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-  void keep() { path_.clear(); }
-
- private:
-  fs::path path_;
-};
 
 class Download {
  public:
@@ -233,17 +217,19 @@ WorkingDirectory working_directory(const storage::Uri& uri, const PublishConfig&
     throw InvalidArgument(fmt::format("{} exists and is no working directory of {}: set PublishConfig::local_path",
                                       working.path.string(), shown(uri)));
   }
-  // It has another name until it is complete.
-  NewDirectory unfinished(working.path.parent_path() / fmt::format(".{}.{}", storage::name_of(uri), ::getpid()));
-  Download download(*storage, uri, unfinished.path());
+  // It is elsewhere on the same disk until it is complete.
+  base::make_directories_durably(working.path.parent_path());
+  const base::TemporaryFolder folder(working.path.parent_path(), kRestoring);
+  const fs::path unfinished = folder.path() / working.path.filename();
+  base::make_directories(unfinished);
+  Download download(*storage, uri, unfinished);
   download_store(download, *storage, uri, manifest);
   download.take_files();
-  base::sync_tree(unfinished.path());
+  base::sync_tree(unfinished);
   std::error_code not_there;
   fs::remove(working.path, not_there);
-  fs::rename(unfinished.path(), working.path);
+  fs::rename(unfinished, working.path);
   base::sync_directory(working.path.parent_path());
-  unfinished.keep();
   working.notes.push_back(fmt::format("Continues in {} from what is published, as of {}", working.path.string(),
                                       base::date_text(manifest.time)));
   return working;

@@ -17,8 +17,9 @@ struct WorkingDirectory {
 
 // Returns the working directory for the run published at a URI: the existing one if it contains everything published,
 // otherwise a new one made from the published state, with checkpoints downloaded on demand. An existing one with less
-// or other contents is renamed. Throws NotFound if nothing is published and there is no working directory,
-// StorageError that names a missing or damaged object, and InvalidArgument if the storage cannot be used.
+// or other contents is renamed, and what a call that was killed has left beside it is removed. Throws NotFound if
+// nothing is published and there is no working directory, StorageError that names a missing or damaged object, and
+// InvalidArgument if the storage cannot be used.
 WorkingDirectory working_directory(const storage::Uri& uri, const PublishConfig& config);
 
 // Checks that a working directory belongs to the run published at a URI, and is not in use. Throws InvalidArgument,

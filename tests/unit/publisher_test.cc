@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -19,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/directory.h"
+#include "base/temporary_folder.h"
 #include "publish/lease.h"
 #include "publish/manifest.h"
 #include "publish/removal_lane.h"
@@ -652,6 +656,23 @@ TEST_F(PublisherTest, ARestoreThatBeginsAgainWithANewerManifestLeavesNoSegmentOf
   controller.join();
   EXPECT_THAT(base::list_directory(elsewhere / "published"),
               testing::Each(testing::Not(testing::EndsWith(".segment"))));
+}
+
+TEST_F(PublisherTest, ARestoreRemovesWhatAKilledOneHasLeftBesideTheWorkingDirectory) {
+  const fs::path elsewhere = directory_ / "elsewhere";
+  fs::create_directories(elsewhere);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const base::TemporaryFolder unfinished(elsewhere, ".cadre_restoring");
+    std::ofstream(unfinished.path() / "00000001.segment") << "half of it";
+    ::kill(::getpid(), SIGKILL);
+  }
+  ::waitpid(child, nullptr, 0);
+  ASSERT_THAT(base::list_directory(elsewhere), testing::SizeIs(1));
+  start({}, false);
+  ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
+  EXPECT_EQ(working_directory(uri(), {.local_path = elsewhere}).path, elsewhere / "published");
+  EXPECT_THAT(base::list_directory(elsewhere), testing::ElementsAre("published"));
 }
 
 }  // namespace

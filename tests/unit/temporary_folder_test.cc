@@ -66,6 +66,18 @@ TEST_F(TemporaryFolderTest, ThatAKilledProcessHasLeftGoesWhenTheNextOneIsMade) {
   EXPECT_THAT(names(), ElementsAre(folder.path().filename().string()));
 }
 
+TEST_F(TemporaryFolderTest, IsInAnotherFolderThanTheSystemsIfThatIsGiven) {
+  const fs::path other = parent_.path() / "other";
+  fs::create_directories(other / ".restoring-abcdef" / "left");
+  fs::create_directories(parent_.path() / ".restoring-abcdef");
+  {
+    const TemporaryFolder folder(other, ".restoring");
+    EXPECT_THAT(list_directory(other), ElementsAre(folder.path().filename().string()));
+  }
+  EXPECT_THAT(list_directory(other), IsEmpty());
+  EXPECT_THAT(names(), ElementsAre(".restoring-abcdef", "other"));
+}
+
 TEST_F(TemporaryFolderTest, StaysWhileItIsHeld) {
   const TemporaryFolder here("cadre-test");
   const TemporaryFolder beside("cadre-test");
