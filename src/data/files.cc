@@ -101,7 +101,7 @@ arrow::Result<std::shared_ptr<arrow::fs::FileSystem>> file_system_of(const stora
     return file_system;
   }
 #ifdef ARROW_AZURE
-  if (uri.scheme == "abfs" || uri.scheme == "abfss") return storage::azure_file_system(uri, location);
+  if (uri.scheme == "abfs") return storage::azure_file_system(uri, location);
 #endif
   return arrow::fs::FileSystemFromUri(storage::to_string(uri), location);
 }

@@ -90,9 +90,9 @@ void check_arrow_version(const Uri& uri) {
 std::unique_ptr<Storage> open(const Uri& uri) {
   check_arrow_version(uri);
   if (uri.scheme == "s3") return open_s3(uri);
-  if (uri.scheme == "gs" || uri.scheme == "gcs") return open_google(uri);
+  if (uri.scheme == "gs") return open_google(uri);
 #ifdef ARROW_AZURE
-  if (uri.scheme == "abfs" || uri.scheme == "abfss") return open_azure(uri);
+  if (uri.scheme == "abfs") return open_azure(uri);
 #endif
   std::string root;
   const auto file_system = accepted(arrow::fs::FileSystemFromUri(to_string(uri), &root), uri);

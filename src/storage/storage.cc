@@ -15,7 +15,7 @@ namespace cadre::storage {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::array kObjectSchemes{"s3", "gs", "gcs", "abfs", "abfss"};
+constexpr std::array kObjectSchemes{"s3", "gs", "abfs"};
 
 bool needs_module(const Uri& uri) { return std::ranges::find(kObjectSchemes, uri.scheme) != kObjectSchemes.end(); }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <utility>
 
 #include "base/percent_encoding.h"
 #include "cadre/error.h"
@@ -18,6 +19,13 @@ bool is_scheme(std::string_view text) {
   const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
   const auto may_follow = [](unsigned char c) { return std::isalnum(c) != 0 || c == '+' || c == '-' || c == '.'; };
   return !text.empty() && is_letter(text.front()) && std::ranges::all_of(text, may_follow);
+}
+
+// Returns the first of a scheme's names, so that URIs of the same place are equal.
+std::string first_name(std::string scheme) {
+  if (scheme == "gcs") return "gs";
+  if (scheme == "abfss") return "abfs";
+  return scheme;
 }
 
 [[noreturn]] void refuse(std::string_view shown, std::string_view why) {
@@ -55,6 +63,7 @@ Uri parse_uri(std::string_view text) {
   const std::size_t separator = text.find(kSeparator);
   Uri uri{.scheme = std::string(text.substr(0, separator))};
   std::ranges::transform(uri.scheme, uri.scheme.begin(), [](unsigned char c) { return std::tolower(c); });
+  uri.scheme = first_name(std::move(uri.scheme));
   std::string_view rest = text.substr(separator + kSeparator.size());
   if (const std::size_t query = rest.find('?'); query != rest.npos) {
     uri.query = rest.substr(query + 1);

@@ -27,6 +27,12 @@ TEST(Uri, TakesItsPartsApartAndTogether) {
   EXPECT_EQ(parent_of(uri / "name"), uri);
 }
 
+TEST(Uri, OfTheSamePlaceIsTheSameWithEachNameOfItsScheme) {
+  EXPECT_EQ(parse_uri("gcs://bucket/folder?x=1"), parse_uri("gs://bucket/folder?x=1"));
+  EXPECT_EQ(parse_uri("ABFSS://container@account/folder"), parse_uri("abfs://container@account/folder"));
+  EXPECT_EQ(to_string(parse_uri("gcs://bucket/folder")), "gs://bucket/folder");
+}
+
 TEST(Uri, OfFilesHasAWholePath) {
   EXPECT_EQ(parse_uri("file:///home/me/x").location, "/home/me/x");
   EXPECT_EQ(shown(parse_uri("file:///")), "file:///");
