@@ -75,11 +75,39 @@ constexpr std::array kSymptoms{
     Symptom{"aws error unknown", Fault::passing, kWait},
 };
 
+std::string in_small_letters(std::string_view text) {
+  std::string small(text);
+  std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return small;
+}
+
+// Returns true if a part of an error is a whole name: in a path, in quotes or between two tags.
+bool is_name(std::string_view error, std::size_t begin, std::size_t end) {
+  const char before = begin == 0 ? ' ' : error[begin - 1];
+  const char after = end == error.size() ? ' ' : error[end];
+  const auto goes_on = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
+  const auto encloses = [](char c) { return std::string_view("'\"<>").find(c) != std::string_view::npos; };
+  if (goes_on(before) || goes_on(after)) return false;
+  return before == '/' || after == '/' || (encloses(before) && encloses(after));
+}
+
+// Removes the names in a location from an error.
+void remove_names(std::string& error, std::string_view location) {
+  while (!location.empty()) {
+    const std::string_view name = location.substr(0, location.find('/'));
+    location.remove_prefix(std::min(location.size(), name.size() + 1));
+    if (name.empty()) continue;
+    for (std::size_t at = error.find(name); at != error.npos; at = error.find(name, at + 1)) {
+      if (is_name(error, at, at + name.size())) error.replace(at, name.size(), "…");
+    }
+  }
+}
+
 }  // namespace
 
-Diagnosis diagnose(std::string_view error) {
-  std::string text(error);
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+Diagnosis diagnose(std::string_view error, std::string_view location) {
+  std::string text = in_small_letters(error);
+  remove_names(text, in_small_letters(location));
   const auto found =
       std::ranges::find_if(kSymptoms, [&](const Symptom& one) { return text.find(one.text) != text.npos; });
   if (found == kSymptoms.end()) return {};

@@ -173,7 +173,7 @@ HttpAnswer send_with_attempts(const std::function<HttpAnswer()>& attempt,
 void throw_fault(const HttpAnswer& answer, std::string_view doing, std::string_view what) {
   const std::string reason = without_secrets(
       answer.status == 0 ? answer.fault : fmt::format("HTTP status {} {}", answer.status, answer.body.substr(0, 500)));
-  const Diagnosis diagnosis = diagnose(reason);
+  const Diagnosis diagnosis = diagnose(reason, what);
   throw StorageFault(diagnosis.kind, fmt::format("cannot {} {}: {}{}{}", doing, what, reason,
                                                  diagnosis.advice.empty() ? "" : "; ", diagnosis.advice));
 }

@@ -53,7 +53,7 @@ HttpAnswer send_with_attempts(const std::function<HttpAnswer()>& attempt,
 // the caller's own retry policy.
 bool may_pass(const HttpAnswer& answer);
 
-// Throws StorageFault with the error and advice.
+// Throws StorageFault with the error and advice. `what`: the URI that the request was about.
 [[noreturn]] void throw_fault(const HttpAnswer& answer, std::string_view doing, std::string_view what);
 
 }  // namespace cadre::storage

@@ -56,7 +56,7 @@ std::string ObjectStorage::path(const std::string& name) const { return name.emp
 
 void ObjectStorage::fail(const arrow::Status& status, const char* doing, const std::string& name) const {
   const std::string reason = without_secrets(status.message());
-  const Diagnosis diagnosis = diagnose(reason);
+  const Diagnosis diagnosis = diagnose(reason, path(name));
   throw StorageFault(diagnosis.kind, fmt::format("cannot {} {}: {}{}{}", doing, shown_name(name), reason,
                                                  diagnosis.advice.empty() ? "" : "; ", diagnosis.advice));
 }

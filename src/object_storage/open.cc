@@ -36,7 +36,7 @@ class QuickRetries final : public arrow::fs::S3RetryStrategy {
 
 [[noreturn]] void refuse(const Uri& uri, const std::string& error) {
   const std::string reason = without_secrets(error);
-  const Diagnosis diagnosis = diagnose(reason);
+  const Diagnosis diagnosis = diagnose(reason, uri.location);
   if (diagnosis.kind != StorageFault::Kind::lasting)
     throw StorageFault(diagnosis.kind, fmt::format("cannot use {}: {}; {}", shown(uri), reason, diagnosis.advice));
   throw InvalidArgument(fmt::format("cannot use {}: {}", shown(uri), reason));

@@ -164,8 +164,29 @@ TEST(Faults, OfBusyServersPass) {
   for (const char* fault :
        {"HTTP status 408 ", "HTTP status 429 {\"reason\": \"rateLimitExceeded\"}", "HTTP status 500 ",
         "HTTP status 409 <Code>ConditionalRequestConflict</Code>", "HTTP status 409 <Code>OperationAborted</Code>"})
-    EXPECT_EQ(storage::diagnose(fault).kind, StorageFault::Kind::passing) << fault;
-  EXPECT_EQ(storage::diagnose("HTTP status 501 <Code>NotImplemented</Code>").kind, StorageFault::Kind::lasting);
+    EXPECT_EQ(storage::diagnose(fault, "").kind, StorageFault::Kind::passing) << fault;
+  EXPECT_EQ(storage::diagnose("HTTP status 501 <Code>NotImplemented</Code>", "").kind, StorageFault::Kind::lasting);
+}
+
+TEST(Faults, AreNotOfTheKindThatNamesOfObjectsSound) {
+  using Kind = StorageFault::Kind;
+  const auto kind_of = [](const char* fault, const char* location) { return storage::diagnose(fault, location).kind; };
+  EXPECT_EQ(kind_of("Path does not exist 'bucket/Timeouts/connection'", "bucket/Timeouts/connection"), Kind::lasting);
+  EXPECT_EQ(kind_of("HTTP status 404 {\"message\": \"No such object: timeout/x/published.json\"}",
+                    "gs://timeout/x/published.json"),
+            Kind::lasting);
+  EXPECT_EQ(kind_of("HTTP status 503 <Code>Busy</Code><Key>expired/lease.json</Key><BucketName>throttled</BucketName>",
+                    "s3://throttled/expired/lease.json"),
+            Kind::passing);
+  EXPECT_EQ(kind_of("When reading information for key 'expired' in bucket 'bucket': AWS Error ACCESS_DENIED during "
+                    "HeadObject operation: No response body.",
+                    "bucket/expired"),
+            Kind::denied);
+  const storage::Diagnosis diagnosis = storage::diagnose(
+      "When listing objects under key 'x' in bucket 'bucket': AWS Error NO_SUCH_BUCKET during ListObjectsV2 operation: "
+      "The specified bucket does not exist",
+      "bucket/x");
+  EXPECT_EQ(diagnosis.advice, "make the bucket, or correct its name");
 }
 
 TEST(Faults, ShowNoSignatures) {
