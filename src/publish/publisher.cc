@@ -163,7 +163,10 @@ bool Publisher::attempt(bool last) {
   try {
     with_lease([&] {
       cycle();
-      if (last) remove_what_was_not_committed();
+      if (last) {
+        remove_what_was_not_committed();
+        setting_.storage->remove_unfinished();
+      }
       if (last || Clock::now() >= result_files_due_) {
         upload_result_files();
         result_files_due_ = Clock::now() + kResultFilesInterval;

@@ -89,6 +89,7 @@ constexpr const char* kLockFile = ".cadre_unfinished_lock";
 // Longest time between the version check and the rename. A writer that was stopped in between must check again.
 constexpr double kLongestLook = 2;  // seconds
 constexpr auto kLockPatience = std::chrono::seconds(20);
+constexpr double kLongestWrite = 60;  // seconds between two pieces of a file
 
 // A lock that excludes writers on all machines, as far as the file system shares locks between them. Released when
 // its process ends.
@@ -131,12 +132,17 @@ std::optional<Version> version_at(const fs::path& path) {
   return fmt::format("{}.{}.{}.{}", status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_size);
 }
 
-// Returns a unique temporary name in the file's directory: two writers never get the same name, even on different
-// machines.
+// Returns how the names of the files begin that this process writes: no other process has such names, even on another
+// machine.
+std::string own_prefix() {
+  static const unsigned int own = std::random_device()();
+  return fmt::format("{}{:08x}_{}_", kUnfinished, own, ::getpid());
+}
+
+// Returns a unique temporary name in the file's directory.
 fs::path unfinished(const fs::path& path) {
   static std::atomic<std::uint64_t> count = 0;
-  static const unsigned int own = std::random_device()();
-  return path.parent_path() / fmt::format("{}{:08x}_{}_{}", kUnfinished, own, ::getpid(), ++count);
+  return path.parent_path() / fmt::format("{}{}", own_prefix(), ++count);
 }
 
 // A temporary file that is removed unless it was renamed.
@@ -155,6 +161,40 @@ class Unfinished {
  private:
   fs::path path_;
 };
+
+double seconds_of(const timespec& time) {
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Returns the present time by the clock that the times of files in a directory are of.
+double time_in(const fs::path& directory) {
+  const Unfinished file(directory / "time");
+  base::write_file(file.path(), "");
+  struct stat status{};
+  if (::stat(file.path().c_str(), &status) != 0) base::throw_storage_error("read", file.path());
+  return seconds_of(status.st_mtim);
+}
+
+// Returns true for a file that was being written by another process, which has not gone on since a time.
+bool is_abandoned(const fs::path& file, double since) {
+  const std::string name = file.filename();
+  if (!name.starts_with(kUnfinished) || name == kLockFile || name.starts_with(own_prefix())) return false;
+  struct stat status{};
+  return ::lstat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) && seconds_of(status.st_mtim) < since;
+}
+
+void remove_abandoned_below(const fs::path& folder, double since) {
+  std::error_code gone;
+  for (fs::directory_iterator it(folder, gone); it != fs::directory_iterator(); it.increment(gone)) {
+    std::error_code unreadable;
+    if (it->is_symlink(unreadable)) continue;  // what is behind it is not the storage's
+    if (it->is_directory(unreadable)) {
+      remove_abandoned_below(it->path(), since);
+    } else if (is_abandoned(it->path(), since)) {
+      ::unlink(it->path().c_str());
+    }
+  }
+}
 
 // Replaces a file atomically and waits for the disk: after a loss of power it is whole or absent. Callers delete the
 // local copy of a stored file.
@@ -178,8 +218,7 @@ std::optional<StoredFile> stored_file(const fs::path& path, std::string name) {
     fail("read", path);
   }
   if (!S_ISREG(status.st_mode)) return std::nullopt;
-  return StoredFile{std::move(name), status.st_size,
-                    static_cast<double>(status.st_mtim.tv_sec) + 1e-9 * static_cast<double>(status.st_mtim.tv_nsec)};
+  return StoredFile{std::move(name), status.st_size, seconds_of(status.st_mtim)};
 }
 
 // Returns true if a directory exists. Throws StorageFault if that cannot be found out: such a folder may hold files.
@@ -248,6 +287,12 @@ void FileStorage::remove(const std::string& name) {
 
 void FileStorage::remove_folder(const std::string& folder) {
   in_storage([&] { base::remove_tree(root_ / folder); });
+}
+
+void FileStorage::remove_unfinished() {
+  in_storage([&] {
+    if (is_folder(root_)) remove_abandoned_below(root_, time_in(root_) - kLongestWrite);
+  });
 }
 
 // ---- Conditional writes

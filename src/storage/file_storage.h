@@ -18,6 +18,7 @@ class FileStorage final : public Storage {
   std::vector<StoredFile> list(const std::string& folder) override;
   void remove(const std::string& name) override;
   void remove_folder(const std::string& folder) override;
+  void remove_unfinished() override;
   // Returns true if the file system has locks.
   bool has_conditional_writes() override;
   std::optional<VersionedBytes> read_versioned(const std::string& name) override;

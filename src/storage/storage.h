@@ -80,6 +80,10 @@ class Storage {
   virtual void remove(const std::string& name) = 0;
   // Removes a folder with all files below it.
   virtual void remove_folder(const std::string& folder) = 0;
+  // Removes what writers that were killed have left half-written, of which no other function knows. A writer that has
+  // written nothing for a minute counts as killed; if it was not, its write is a fault that passes. Passes over what
+  // cannot be removed.
+  virtual void remove_unfinished() {}
 
   // ---- Several writers of one file. A file is written either by these functions or by those above, never by both.
 

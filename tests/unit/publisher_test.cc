@@ -74,6 +74,7 @@ class WatchedStorage : public storage::Storage {
     before_remove_folder(folder);
     inner_->remove_folder(folder);
   }
+  void remove_unfinished() override { inner_->remove_unfinished(); }
   bool has_conditional_writes() override { return inner_->has_conditional_writes(); }
   std::optional<storage::VersionedBytes> read_versioned(const std::string& name) override {
     return inner_->read_versioned(name);
@@ -673,6 +674,16 @@ TEST_F(PublisherTest, ARestoreRemovesWhatAKilledOneHasLeftBesideTheWorkingDirect
   ASSERT_TRUE(eventually([&] { return publisher_->has_published(); }));
   EXPECT_EQ(working_directory(uri(), {.local_path = elsewhere}).path, elsewhere / "published");
   EXPECT_THAT(base::list_directory(elsewhere), testing::ElementsAre("published"));
+}
+
+TEST_F(PublisherTest, RemovesAtItsEndWhatAWriterHasLeftThatWasKilled) {
+  const fs::path left = directory_ / "published/objects/.cadre_unfinished_00000000_1_1";
+  fs::create_directories(left.parent_path());
+  std::ofstream(left) << "half of it";
+  fs::last_write_time(left, fs::file_time_type::clock::now() - 2min);
+  start({}, false);
+  EXPECT_EQ(publisher_->finish(60s, [] { return false; }), "");
+  EXPECT_FALSE(fs::exists(left));
 }
 
 }  // namespace
