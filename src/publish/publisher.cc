@@ -36,8 +36,10 @@ bool is_own_file(const std::string& name) {
          name == storage::kPublishedToFile;
 }
 
-// Appends the paths of regular files, relative to the root, except those in checkpoints.
-void list_result_files(const fs::path& root, const fs::path& below, std::vector<std::string>& files) {
+// Appends the paths of regular files, relative to the root, except those in checkpoints. Passes over folders that
+// cannot be listed, and adds why to `faults`; one may be removed meanwhile.
+void list_result_files(const fs::path& root, const fs::path& below, std::vector<std::string>& files,
+                       std::set<std::string>& faults) {
   if (checkpoint::is_committed(root / below)) return;  // a checkpoint may have any name
   const bool holds_store = store::has_store(root / below);
   for (const std::string& name : base::list_directory(root / below)) {
@@ -45,8 +47,13 @@ void list_result_files(const fs::path& root, const fs::path& below, std::vector<
     const fs::path path = below / name;
     std::error_code gone;
     const fs::file_status status = fs::symlink_status(root / path, gone);
-    if (fs::is_directory(status)) list_result_files(root, path, files);
     if (fs::is_regular_file(status)) files.push_back(path.string());
+    if (!fs::is_directory(status)) continue;
+    try {
+      list_result_files(root, path, files, faults);
+    } catch (const StorageError& error) {
+      if (fs::exists(fs::symlink_status(root / path, gone))) faults.insert(error.what());
+    }
   }
 }
 
@@ -443,7 +450,13 @@ void Publisher::remove_unlisted(const std::set<std::string>& names) {
 void Publisher::upload_result_files() {
   constexpr std::size_t kAtATime = 4;
   std::vector<std::string> names;
-  list_result_files(setting_.directory, {}, names);
+  std::set<std::string> faults;
+  list_result_files(setting_.directory, {}, names, faults);
+  for (const std::string& fault : faults) {
+    if (!unlisted_folders_.contains(fault))
+      say(fmt::format("Warning: the result files of a folder are not published: {}; make it readable", fault));
+  }
+  unlisted_folders_ = std::move(faults);
   std::ranges::sort(names);
   std::erase_if(result_files_, [&](const auto& entry) { return !std::ranges::binary_search(names, entry.first); });
   std::vector<Upload> uploads;

@@ -139,6 +139,7 @@ class Publisher {
   std::map<checkpoint::CheckpointId, PublishedCheckpoint> published_;
   std::set<std::string> objects_;
   std::map<std::string, ResultFile> result_files_;
+  std::set<std::string> unlisted_folders_;  // why folders cannot be listed, of which the user knows
   Clock::time_point result_files_due_ = {};
   storage::BackOff back_off_;
   std::set<std::string> failed_removals_;  // those of held_removals_ of which the user knows that they have failed

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -30,20 +32,41 @@ inline bool refuse_calls(std::initializer_list<std::uint32_t> calls, std::uint32
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-// Calls a function in such a thread. Returns false, without a call, if there cannot be one here.
-template <class Act>
-bool without_calls(std::initializer_list<std::uint32_t> calls, std::uint32_t error, const Act& act) {
-  bool is_without = false;
+// Takes the privileges of root from this thread, and from those that it starts: it may open what its permissions allow.
+// Returns false if that cannot be.
+inline bool drop_privileges() {
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  const __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
+  return ::syscall(SYS_capset, &header, none) == 0;
+}
+
+// Calls a function in a thread of its own that `restrict` has restricted. Returns false, without a call, if it cannot
+// be.
+template <class Restrict, class Act>
+bool in_restricted_thread(const Restrict& restrict, const Act& act) {
+  bool is_restricted = false;
   std::thread([&] {
-    is_without = refuse_calls(calls, error);
-    if (!is_without) return;
+    is_restricted = restrict();
+    if (!is_restricted) return;
     try {
       act();
     } catch (const std::exception& failure) {
       ADD_FAILURE() << failure.what();
     }
   }).join();
-  return is_without;
+  return is_restricted;
+}
+
+// Calls a function in a thread in which these calls fail. Returns false, without a call, if there cannot be one here.
+template <class Act>
+bool without_calls(std::initializer_list<std::uint32_t> calls, std::uint32_t error, const Act& act) {
+  return in_restricted_thread([&] { return refuse_calls(calls, error); }, act);
+}
+
+// In a thread that may open what its permissions allow, also where tests run as root.
+template <class Act>
+bool without_privileges(const Act& act) {
+  return in_restricted_thread(drop_privileges, act);
 }
 
 // In a thread that can start no other one, as under a limit of processes.

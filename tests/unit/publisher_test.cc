@@ -32,6 +32,7 @@
 #include "store/experiment_store.h"
 #include "support/store_content.h"
 #include "support/temporary_directory.h"
+#include "support/without_calls.h"
 
 namespace cadre::publish {
 namespace {
@@ -684,6 +685,24 @@ TEST_F(PublisherTest, RemovesAtItsEndWhatAWriterHasLeftThatWasKilled) {
   start({}, false);
   EXPECT_EQ(publisher_->finish(60s, [] { return false; }), "");
   EXPECT_FALSE(fs::exists(left));
+}
+
+TEST_F(PublisherTest, AFolderThatCannotBeReadKeepsNoOtherResultFilesFromBeingPublished) {
+  const fs::path unreadable = experiment_ / "trial/private";
+  fs::create_directories(unreadable);
+  std::ofstream(unreadable / "notes.txt") << "mine";
+  std::ofstream(experiment_ / "trial/progress.csv") << "loss\n0.5\n";
+  fs::permissions(unreadable, fs::perms::none);
+  const bool is_without = test_support::without_privileges([&] {
+    start({}, false);
+    ASSERT_TRUE(eventually([&] { return is_there("trial/progress.csv"); }));
+    EXPECT_EQ(publisher_->finish(60s, [] { return false; }), "");
+    EXPECT_FALSE(is_there("trial/private/notes.txt"));
+    EXPECT_THAT(publisher_->take_messages(), testing::ElementsAre(testing::HasSubstr("trial/private: ")));
+    publisher_.reset();
+  });
+  fs::permissions(unreadable, fs::perms::owner_all);
+  if (!is_without) GTEST_SKIP() << "privileges cannot be dropped here";
 }
 
 }  // namespace
