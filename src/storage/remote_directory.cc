@@ -283,7 +283,9 @@ void fetch(const fs::path& directory, std::chrono::seconds patience) {
   // The first process downloads while the others wait. The locked file is the list, which the download removes.
   base::FileDescriptor list(::open((directory / kRemoteFile).c_str(), O_RDONLY | O_CLOEXEC));
   if (!list) return;
-  if (::flock(list.get(), LOCK_EX) != 0) base::throw_storage_error("lock", directory / kRemoteFile);
+  while (::flock(list.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) base::throw_storage_error("lock", directory / kRemoteFile);
+  }
   if (!remote_files(directory)) return;
   const fs::path whole = beside(directory, kFetch);
   base::remove_tree(whole);

@@ -1,12 +1,22 @@
 #include "storage/remote_directory.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <thread>
 
 #include "base/file.h"
+#include "base/file_descriptor.h"
 #include "cadre/error.h"
 #include "support/temporary_directory.h"
 
@@ -69,6 +79,48 @@ TEST(RemoteDirectory, PathsThatLeadOutAreRefused) {
   EXPECT_THROW(make_remote(folder.path() / "one", {.files = {{"../model", kSeven}}}), StorageError);
   EXPECT_THROW(make_remote(folder.path() / "two", {.files = in_part({{"model", kSeven}}, "..")}), StorageError);
   EXPECT_THROW(make_remote(folder.path() / "three", {.place = "/elsewhere"}), StorageError);
+}
+
+std::atomic<int> signals = 0;
+
+// Returns true if a thread of this process waits in the kernel.
+bool is_asleep(pid_t thread) {
+  const std::string status = test_support::content_of(fmt::format("/proc/self/task/{}/stat", thread));
+  const std::size_t name_end = status.rfind(')');
+  return name_end != status.npos && status.substr(name_end).starts_with(") S");
+}
+
+TEST(RemoteDirectory, AProcessThatWaitsForTheDownloadOfAnotherOneWaitsOnAfterASignal) {
+  const test_support::TemporaryDirectory directory;
+  const fs::path list = directory / kRemoteFile;
+  make_remote(directory.path(), {});
+  base::FileDescriptor held(::open(list.c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::flock(held.get(), LOCK_EX), 0);
+  struct sigaction counts = {};
+  struct sigaction before = {};
+  counts.sa_handler = [](int) { ++signals; };
+  ASSERT_EQ(::sigaction(SIGUSR1, &counts, &before), 0);
+
+  std::atomic<pid_t> id = 0;
+  std::atomic<bool> has_ended = false;
+  std::string fault;
+  std::thread waiting([&] {
+    id = ::gettid();
+    try {
+      fetch(directory.path());
+    } catch (const StorageError& error) {
+      fault = error.what();
+    }
+    has_ended = true;
+  });
+  while (!has_ended && (id == 0 || !is_asleep(id))) std::this_thread::yield();
+  ::pthread_kill(waiting.native_handle(), SIGUSR1);
+  while (signals == 0 && !has_ended) std::this_thread::yield();
+  fs::remove(list);  // the other one has downloaded the files
+  held.reset();
+  waiting.join();
+  ::sigaction(SIGUSR1, &before, nullptr);
+  EXPECT_EQ(fault, "");
 }
 
 }  // namespace
