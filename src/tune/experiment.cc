@@ -651,7 +651,7 @@ void Experiment::follow(const Decision& decision) {
   if (decision.deadline)
     actions_->push_back(StartTimer{{Timer::Kind::barrier, 0, decision.deadline->number}, decision.deadline->seconds});
   for (const TrialIndex index : decision.stopped) stop_early(trials_.at(index));
-  for (const Exploit& one : decision.exploits) exploit(one);
+  for (const Exploit& one : decision.exploits) carry_out(one);
 }
 
 // Gives other resources to a trial whose worker waits for its answer. Returns true if that takes another worker.
@@ -715,7 +715,7 @@ void Experiment::stop_early(Trial& trial) {
   end(trial, TrialStatus::terminated);
 }
 
-void Experiment::exploit(const Exploit& exploit) {
+void Experiment::carry_out(const Exploit& exploit) {
   Trial& target = trials_[exploit.target];
   const Trial& donor = trials_.at(exploit.donor);
   if (target.ended() || !donor.latest_checkpoint)

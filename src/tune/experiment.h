@@ -195,7 +195,7 @@ class Experiment final : private Population {
   bool saves_at_end() const;
   void ask_to_save(Trial& trial, AfterSave then);
   void on_saved(Trial& trial);
-  void exploit(const Exploit& exploit);
+  void carry_out(const Exploit& exploit);
   bool change_resources(Trial& trial, const ResourceChange& change);
   void restart(Trial& trial);
   void stop_early(Trial& trial);

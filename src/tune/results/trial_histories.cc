@@ -106,7 +106,7 @@ void TrialHistories::add(const store::DecisionRow& row) {
       workers_[trial].runs = true;
       break;
     case DecisionKind::exploit:
-      exploit(trial, parse(row));
+      record_exploit(trial, parse(row));
       break;
     case DecisionKind::retry:
       if (!is_of_a_lost_node(parse(row))) ++history.failures;
@@ -156,7 +156,7 @@ void TrialHistories::lose_latest(TrialHistory& history) const {
   } while (latest && !std::ranges::binary_search(existing_, *latest));
 }
 
-void TrialHistories::exploit(std::size_t trial, const Value& data) {
+void TrialHistories::record_exploit(std::size_t trial, const Value& data) {
   const Config decision(data.dict());
   const auto donor_index = decision.get<std::int64_t>("donor");
   const TrialHistory& donor = history_of(donor_index);

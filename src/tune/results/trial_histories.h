@@ -68,7 +68,7 @@ class TrialHistories {
     bool runs = false;
   };
   TrialHistory& history_of(std::int64_t trial);
-  void exploit(std::size_t trial, const Value& data);
+  void record_exploit(std::size_t trial, const Value& data);
   void lose_latest(TrialHistory& history) const;
   void advance_to(double time);
 

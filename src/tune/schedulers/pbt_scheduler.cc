@@ -73,7 +73,7 @@ class PbtScheduler final : public Scheduler {
   template <class Trials>
   void replace(const Trials& compared, std::span<const TrialIndex> may_be_replaced, const Population& population,
                Decision& decision);
-  void exploit(const Replacement& replacement, const Population& population, Decision& decision);
+  void add_exploit(const Replacement& replacement, const Population& population, Decision& decision);
   Explored config_for(const Replacement& replacement, const Population& population);
   std::size_t draw_donor(TrialIndex target, std::size_t n);
 
@@ -310,7 +310,7 @@ void PbtScheduler::replace(const Trials& compared, std::span<const TrialIndex> m
           [&](TrialIndex trial) { return settings_.synch ? state_.round : state_.members.at(trial).comparisons; },
       .draw = [&](TrialIndex target, std::size_t n) { return draw_donor(target, n); }};
   for (const Replacement& replacement : selection_->replacements(comparison))
-    exploit(replacement, population, decision);
+    add_exploit(replacement, population, decision);
 }
 
 std::size_t PbtScheduler::draw_donor(TrialIndex target, std::size_t n) {
@@ -321,7 +321,7 @@ std::size_t PbtScheduler::draw_donor(TrialIndex target, std::size_t n) {
   return drawn;
 }
 
-void PbtScheduler::exploit(const Replacement& replacement, const Population& population, Decision& decision) {
+void PbtScheduler::add_exploit(const Replacement& replacement, const Population& population, Decision& decision) {
   const auto& [target, donor, config_of] = replacement;
   Member& member = state_.members.at(target);
   const Member& giving = state_.members.at(donor);
