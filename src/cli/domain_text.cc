@@ -19,7 +19,7 @@ struct Function {
 };
 
 double real(const Value& value) { return value.get<double>(); }
-std::int64_t whole(const Value& value) { return value.get<std::int64_t>(); }
+std::int64_t integer(const Value& value) { return value.get<std::int64_t>(); }
 
 const std::map<std::string, Function>& functions() {
   static const std::map<std::string, Function> all{
@@ -29,10 +29,11 @@ const std::map<std::string, Function>& functions() {
       {"qloguniform", {3, [](const List& a) { return tune::qloguniform(real(a[0]), real(a[1]), real(a[2])); }}},
       {"randn", {2, [](const List& a) { return tune::randn(real(a[0]), real(a[1])); }}},
       {"qrandn", {3, [](const List& a) { return tune::qrandn(real(a[0]), real(a[1]), real(a[2])); }}},
-      {"randint", {2, [](const List& a) { return tune::randint(whole(a[0]), whole(a[1])); }}},
-      {"qrandint", {3, [](const List& a) { return tune::qrandint(whole(a[0]), whole(a[1]), whole(a[2])); }}},
-      {"lograndint", {2, [](const List& a) { return tune::lograndint(whole(a[0]), whole(a[1])); }}},
-      {"qlograndint", {3, [](const List& a) { return tune::qlograndint(whole(a[0]), whole(a[1]), whole(a[2])); }}},
+      {"randint", {2, [](const List& a) { return tune::randint(integer(a[0]), integer(a[1])); }}},
+      {"qrandint", {3, [](const List& a) { return tune::qrandint(integer(a[0]), integer(a[1]), integer(a[2])); }}},
+      {"lograndint", {2, [](const List& a) { return tune::lograndint(integer(a[0]), integer(a[1])); }}},
+      {"qlograndint",
+       {3, [](const List& a) { return tune::qlograndint(integer(a[0]), integer(a[1]), integer(a[2])); }}},
       {"choice", {1, [](const List& a) { return tune::choice(a[0].items()); }}},
       {"grid_search", {1, [](const List& a) { return tune::grid_search(a[0].items()); }}},
       {"ordinal", {1, [](const List& a) { return tune::ordinal(a[0].items()); }}}};

@@ -6,7 +6,7 @@ namespace cadre::resources {
 
 std::int64_t units(double amount) { return std::llround(amount * static_cast<double>(kUnitsPerWhole)); }
 
-double whole(std::int64_t units) { return static_cast<double>(units) / static_cast<double>(kUnitsPerWhole); }
+double amount_of(std::int64_t units) { return static_cast<double>(units) / static_cast<double>(kUnitsPerWhole); }
 
 Amounts amounts_of(const Resources& resources) {
   Amounts amounts{{"cpus", units(resources.cpus)}, {"gpus", units(resources.gpus)}};
@@ -18,7 +18,7 @@ Resources with_amounts(Resources resources, const Amounts& amounts) {
   resources.cpus = resources.gpus = 0;
   resources.custom.clear();
   for (const auto& [name, amount] : amounts)
-    (name == "cpus" ? resources.cpus : name == "gpus" ? resources.gpus : resources.custom[name]) = whole(amount);
+    (name == "cpus" ? resources.cpus : name == "gpus" ? resources.gpus : resources.custom[name]) = amount_of(amount);
   return resources;
 }
 

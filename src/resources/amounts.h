@@ -16,7 +16,7 @@ inline constexpr std::int64_t kUnitsPerWhole = 10'000;
 // Returns an amount in units, rounded to the nearest one.
 std::int64_t units(double amount);
 // Returns the amount, which may be a fraction, of a number of units.
-double whole(std::int64_t units);
+double amount_of(std::int64_t units);
 
 Amounts amounts_of(const Resources& resources);
 // Returns the resources with these amounts; what `amounts` does not name becomes 0.

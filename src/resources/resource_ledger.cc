@@ -109,8 +109,8 @@ std::string ResourceLedger::shortage(const Resources& wanted, std::string_view h
     const auto total = totals.find(name);
     const std::int64_t there = total == totals.end() ? 0 : total->second;
     if (amount > there)
-      missing.push_back(
-          fmt::format("{:g} {}{} ({} {:g})", whole(amount), name, name == "gpus" ? kind : "", has, whole(there)));
+      missing.push_back(fmt::format("{:g} {}{} ({} {:g})", amount_of(amount), name, name == "gpus" ? kind : "", has,
+                                    amount_of(there)));
   }
   if (!label.empty()) missing.push_back(label);
   return fmt::format("{}", fmt::join(missing, ", "));
@@ -136,11 +136,11 @@ Amounts ResourceLedger::total() const {
 }
 
 std::string usage_text(const Amounts& used, const Amounts& total) {
-  std::string text = fmt::format("{:g}/{:g} CPUs, {:g}/{:g} GPUs", whole(used.at("cpus")), whole(total.at("cpus")),
-                                 whole(used.at("gpus")), whole(total.at("gpus")));
+  std::string text = fmt::format("{:g}/{:g} CPUs, {:g}/{:g} GPUs", amount_of(used.at("cpus")),
+                                 amount_of(total.at("cpus")), amount_of(used.at("gpus")), amount_of(total.at("gpus")));
   for (const auto& [name, amount] : total) {
     if (name != "cpus" && name != "gpus")
-      text += fmt::format(", {:g}/{:g} {}", whole(used.at(name)), whole(amount), name);
+      text += fmt::format(", {:g}/{:g} {}", amount_of(used.at(name)), amount_of(amount), name);
   }
   return text;
 }
