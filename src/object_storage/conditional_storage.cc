@@ -106,7 +106,7 @@ std::optional<Version> ConditionalStorage::write_if(const std::string& name, std
   return answer ? std::optional(protocol_->version_in(*answer)) : std::nullopt;
 }
 
-std::optional<Version> ConditionalStorage::upload_if(const fs::path& file, const std::string& name,
+std::optional<Version> ConditionalStorage::upload_if(const FileToUpload& file, const std::string& name,
                                                      const std::optional<Version>& expected) {
   if (!uses_protocol_) return ObjectStorage::upload_if(file, name, expected);
   std::optional<LocalFile> source;  // opened again for each attempt

@@ -24,7 +24,7 @@ class ConditionalStorage final : public ObjectStorage {
   std::optional<Version> version_of(const std::string& name) override;
   std::optional<Version> write_if(const std::string& name, std::string_view bytes,
                                   const std::optional<Version>& expected) override;
-  std::optional<Version> upload_if(const std::filesystem::path& file, const std::string& name,
+  std::optional<Version> upload_if(const FileToUpload& file, const std::string& name,
                                    const std::optional<Version>& expected) override;
   // Removes with one request; Arrow sends several and leaves folder markers.
   void remove(const std::string& name) override;

@@ -85,7 +85,7 @@ void ObjectStorage::write(const std::string& name, std::string_view bytes) {
   attempt("write", name, [&] { return upload.close(); });
 }
 
-Contents ObjectStorage::upload(const fs::path& file, const std::string& name) {
+Contents ObjectStorage::upload(const FileToUpload& file, const std::string& name) {
   LocalFile source(file);
   Upload upload(attempt("write", name, [&] { return file_system_->OpenOutputStream(path(name)); }));
   const Contents contents =

@@ -16,7 +16,7 @@ class ObjectStorage : public Storage {
   ObjectStorage(Uri uri, std::shared_ptr<arrow::fs::FileSystem> file_system, std::string root);
 
   void write(const std::string& name, std::string_view bytes) override;
-  Contents upload(const std::filesystem::path& file, const std::string& name) override;
+  Contents upload(const FileToUpload& file, const std::string& name) override;
   std::optional<std::string> read(const std::string& name) override;
   Contents download(const std::string& name, const std::filesystem::path& file) override;
   std::optional<StoredFile> find(const std::string& name) override;

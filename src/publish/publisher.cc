@@ -310,7 +310,7 @@ void Publisher::publish_segment(const fs::path& file, const store::SegmentWriter
                      .position = segment.position};
   const std::string name = segment_name(entry);
   removal_lane_.claim(name);
-  const storage::Contents contents = setting_.storage->upload(file, name);
+  const storage::Contents contents = setting_.storage->upload({file, &stop_}, name);
   fs::remove(file);
   entry.bytes = contents.size;
   entry.xxh3 = storage::checksum_text(contents);

@@ -35,12 +35,14 @@ class Counter {
 
 }  // namespace
 
-LocalFile::LocalFile(const fs::path& path)
-    : file_(open(path)),
+LocalFile::LocalFile(const FileToUpload& file)
+    : file_(open(file.path)),
+      stop_(file.stop),
       size_(file_.size()),
       buffer_(std::make_unique_for_overwrite<char[]>(std::min<std::uint64_t>(kPieceBytes, size_))) {}
 
 std::string_view LocalFile::operator()() {
+  if (stop_ != nullptr && *stop_) throw Interrupted("an upload was given up");
   const std::span<char> wanted(buffer_.get(), std::min<std::uint64_t>(kPieceBytes, size_ - offset_));
   if (wanted.empty()) return {};
   if (file_.read(offset_, std::as_writable_bytes(wanted)) != wanted.size())

@@ -1,6 +1,7 @@
 // Copies bytes in pieces between a local file and a storage, and computes their checksum.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -16,15 +17,16 @@ namespace cadre::storage {
 class LocalFile {
  public:
   // Throws StorageError if there is no such file.
-  explicit LocalFile(const std::filesystem::path& path);
+  explicit LocalFile(const FileToUpload& file);
 
   // Returns the next piece, valid until the next call; empty at the end. Throws StorageError, also if the file has
-  // become shorter.
+  // become shorter, and Interrupted if its upload is to end early.
   std::string_view operator()();
   std::uint64_t size() const { return size_; }  // bytes
 
  private:
   base::ReadableFile file_;
+  const std::atomic<bool>* stop_;
   std::uint64_t size_;
   std::unique_ptr<char[]> buffer_;
   std::uint64_t offset_ = 0;

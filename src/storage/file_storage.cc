@@ -54,7 +54,7 @@ auto in_storage(Act act) {
 // Calls `act` with a function that returns the pieces of a local file. An error of that file stays what it is, also in
 // in_storage().
 template <class Act>
-auto with_pieces_of(const fs::path& file, const Act& act) {
+auto with_pieces_of(const FileToUpload& file, const Act& act) {
   LocalFile source(file);
   std::exception_ptr error;
   const auto next = [&]() -> std::string_view {
@@ -253,7 +253,7 @@ void FileStorage::write(const std::string& name, std::string_view bytes) {
   });
 }
 
-Contents FileStorage::upload(const fs::path& file, const std::string& name) {
+Contents FileStorage::upload(const FileToUpload& file, const std::string& name) {
   return with_pieces_of(file, [&](const auto& next) {
     return replace(root_ / name, [&](const fs::path& path) { return write_pieces(path, next); });
   });
@@ -330,7 +330,7 @@ std::optional<Version> FileStorage::write_if(const std::string& name, std::strin
   });
 }
 
-std::optional<Version> FileStorage::upload_if(const fs::path& local, const std::string& name,
+std::optional<Version> FileStorage::upload_if(const FileToUpload& local, const std::string& name,
                                               const std::optional<Version>& expected) {
   return with_pieces_of(local, [&](const auto& next) {
     return in_storage([&] {

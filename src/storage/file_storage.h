@@ -11,7 +11,7 @@ class FileStorage final : public Storage {
   explicit FileStorage(std::filesystem::path root) : root_(std::move(root)) {}
 
   void write(const std::string& name, std::string_view bytes) override;
-  Contents upload(const std::filesystem::path& file, const std::string& name) override;
+  Contents upload(const FileToUpload& file, const std::string& name) override;
   std::optional<std::string> read(const std::string& name) override;
   Contents download(const std::string& name, const std::filesystem::path& file) override;
   std::optional<StoredFile> find(const std::string& name) override;
@@ -25,7 +25,7 @@ class FileStorage final : public Storage {
   std::optional<Version> version_of(const std::string& name) override;
   std::optional<Version> write_if(const std::string& name, std::string_view bytes,
                                   const std::optional<Version>& expected) override;
-  std::optional<Version> upload_if(const std::filesystem::path& file, const std::string& name,
+  std::optional<Version> upload_if(const FileToUpload& file, const std::string& name,
                                    const std::optional<Version>& expected) override;
 
  private:

@@ -60,7 +60,7 @@ std::optional<Version> Storage::write_if(const std::string& name, std::string_vi
   return fmt::format("{:016x}", base::checksum_of(bytes));
 }
 
-std::optional<Version> Storage::upload_if(const fs::path& file, const std::string& name,
+std::optional<Version> Storage::upload_if(const FileToUpload& file, const std::string& name,
                                           const std::optional<Version>& expected) {
   if (version_of(name) != expected) return std::nullopt;
   return checksum_text(upload(file, name));

@@ -5,12 +5,14 @@
 // StorageFault, or OutOfSpace or another StorageError for a local file.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cadre/error.h"
@@ -47,6 +49,16 @@ struct StoredFile {
   double modified = 0;    // seconds since 1970 by the storage's clock
 };
 
+// A local file to upload. Its upload throws Interrupted soon after `stop` has become true, without a whole file in the
+// storage; nullptr: nothing ends it early.
+struct FileToUpload {
+  FileToUpload(std::filesystem::path file, const std::atomic<bool>* stopping = nullptr)
+      : path(std::move(file)), stop(stopping) {}
+
+  std::filesystem::path path;
+  const std::atomic<bool>* stop;
+};
+
 // An identifier of a file's present contents: differs from those of earlier and later contents. Each storage has its
 // own format.
 using Version = std::string;
@@ -64,7 +76,7 @@ class Storage {
   // Writes a file, replacing an existing one.
   virtual void write(const std::string& name, std::string_view bytes) = 0;
   // Uploads a local file, up to its size when it was opened, replacing an existing one.
-  virtual Contents upload(const std::filesystem::path& file, const std::string& name) = 0;
+  virtual Contents upload(const FileToUpload& file, const std::string& name) = 0;
 
   // Returns the content of a file; empty if it does not exist.
   virtual std::optional<std::string> read(const std::string& name) = 0;
@@ -99,7 +111,7 @@ class Storage {
   virtual std::optional<Version> write_if(const std::string& name, std::string_view bytes,
                                           const std::optional<Version>& expected);
   // Does the same with a local file, up to its size when it was opened.
-  virtual std::optional<Version> upload_if(const std::filesystem::path& file, const std::string& name,
+  virtual std::optional<Version> upload_if(const FileToUpload& file, const std::string& name,
                                            const std::optional<Version>& expected);
 };
 

@@ -44,10 +44,12 @@ void upload_some(std::size_t count, const std::atomic<bool>& stop, const std::fu
   if (stop) throw Interrupted("an upload was given up");
 }
 
-std::optional<Uploaded> upload_one(Storage& storage, const Upload& what, Unreadable unreadable) {
+std::optional<Uploaded> upload_one(Storage& storage, const Upload& what, const std::atomic<bool>& stop,
+                                   Unreadable unreadable) {
+  const FileToUpload file(what.file, &stop);
   try {
-    if (!what.expected) return Uploaded{.contents = storage.upload(what.file, what.name)};
-    return Uploaded{.version = storage.upload_if(what.file, what.name, *what.expected).value_or(Version())};
+    if (!what.expected) return Uploaded{.contents = storage.upload(file, what.name)};
+    return Uploaded{.version = storage.upload_if(file, what.name, *what.expected).value_or(Version())};
   } catch (const StorageFault&) {
     throw;
   } catch (const StorageError&) {
@@ -61,7 +63,8 @@ std::optional<Uploaded> upload_one(Storage& storage, const Upload& what, Unreada
 std::vector<std::optional<Uploaded>> upload_all(Storage& storage, const std::vector<Upload>& uploads,
                                                 const std::atomic<bool>& stop, Unreadable unreadable) {
   std::vector<std::optional<Uploaded>> uploaded(uploads.size());
-  upload_some(uploads.size(), stop, [&](std::size_t i) { uploaded[i] = upload_one(storage, uploads[i], unreadable); });
+  upload_some(uploads.size(), stop,
+              [&](std::size_t i) { uploaded[i] = upload_one(storage, uploads[i], stop, unreadable); });
   return uploaded;
 }
 
@@ -70,7 +73,8 @@ Dict upload_files(Storage& storage, const fs::path& directory, const std::vector
                   std::chrono::steady_clock::duration patience) {
   std::vector<Contents> uploaded(files.size());
   upload_some(files.size(), stop, [&](std::size_t i) {
-    uploaded[i] = with_patience(patience, [&] { return storage.upload(directory / files[i], name + "/" + files[i]); });
+    const FileToUpload file(directory / files[i], &stop);
+    uploaded[i] = with_patience(patience, [&] { return storage.upload(file, name + "/" + files[i]); });
   });
   Dict list;
   for (std::size_t i = 0; i < files.size(); ++i)

@@ -30,8 +30,8 @@ struct Uploaded {
 enum class Unreadable { fail, skip };
 
 // Uploads all files, four at a time. Returns the results in the same order; a skipped file has none. After the first
-// exception, or when `stop` becomes true, starts no further upload, waits for its threads and throws that exception or
-// Interrupted.
+// exception starts no further upload, waits for its threads and throws that exception. When `stop` becomes true, also
+// gives up the uploads that have begun, and throws Interrupted.
 std::vector<std::optional<Uploaded>> upload_all(Storage& storage, const std::vector<Upload>& uploads,
                                                 const std::atomic<bool>& stop, Unreadable unreadable);
 

@@ -251,7 +251,7 @@ class Connection final : public storage::Storage {
   }
 
   // Controllers never call these for these files.
-  storage::Contents upload(const std::filesystem::path&, const std::string&) override { return {}; }
+  storage::Contents upload(const storage::FileToUpload&, const std::string&) override { return {}; }
   storage::Contents download(const std::string&, const std::filesystem::path&) override { return {}; }
   void remove_folder(const std::string&) override {}
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -212,6 +213,16 @@ TEST_P(AnyStorage, SaysWhatIsNotThere) {
               AllOf(HasSubstr("root/a/b"), HasSubstr("not there")));
   EXPECT_THROW(storage().upload(directory_ / "missing", "a"), StorageError);
   EXPECT_FALSE(storage().find("a"));
+}
+
+TEST_P(AnyStorage, AnUploadThatIsToStopIsGivenUp) {
+  write_bytes(directory_ / "file", "contents");
+  const std::atomic<bool> stop = true;
+  const storage::FileToUpload file(directory_ / "file", &stop);
+  EXPECT_THROW(storage().upload(file, "a"), Interrupted);
+  EXPECT_THROW(storage().upload_if(file, "b", std::nullopt), Interrupted);
+  EXPECT_NE(storage().read("a"), "contents");
+  EXPECT_NE(storage().read("b"), "contents");
 }
 
 TEST_P(AnyStorage, IsUsedByManyThreadsAtATime) {

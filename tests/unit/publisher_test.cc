@@ -29,6 +29,7 @@
 #include "publish/restore.h"
 #include "storage/remote_directory.h"
 #include "storage/storage.h"
+#include "storage/uploads.h"
 #include "store/experiment_store.h"
 #include "support/store_content.h"
 #include "support/temporary_directory.h"
@@ -54,7 +55,7 @@ class WatchedStorage : public storage::Storage {
   std::function<void(const std::string&)> before_remove_folder = [](const std::string&) {};
 
   void write(const std::string& name, std::string_view bytes) override { inner_->write(name, bytes); }
-  storage::Contents upload(const fs::path& file, const std::string& name) override {
+  storage::Contents upload(const storage::FileToUpload& file, const std::string& name) override {
     before_upload(name);
     return inner_->upload(file, name);
   }
@@ -89,7 +90,7 @@ class WatchedStorage : public storage::Storage {
     before_write_if();
     return inner_->write_if(name, bytes, expected);
   }
-  std::optional<storage::Version> upload_if(const fs::path& file, const std::string& name,
+  std::optional<storage::Version> upload_if(const storage::FileToUpload& file, const std::string& name,
                                             const std::optional<storage::Version>& expected) override {
     return inner_->upload_if(file, name, expected);
   }
@@ -703,6 +704,18 @@ TEST_F(PublisherTest, AFolderThatCannotBeReadKeepsNoOtherResultFilesFromBeingPub
   });
   fs::permissions(unreadable, fs::perms::owner_all);
   if (!is_without) GTEST_SKIP() << "privileges cannot be dropped here";
+}
+
+TEST_F(PublisherTest, AnUploadThatHasBegunIsGivenUpWhenItIsToStop) {
+  const fs::path file = directory_ / "large";
+  std::ofstream(file) << std::string(std::size_t{9} << 20, 'x');
+  std::atomic<bool> stop = false;
+  storage_->before_upload = [&](const std::string&) { stop = true; };
+  EXPECT_THROW(storage::upload_all(*storage_, {{file, "large"}}, stop, storage::Unreadable::fail), Interrupted);
+  EXPECT_FALSE(is_there("large"));
+  stop = false;
+  EXPECT_THROW(storage::upload_files(*storage_, directory_.path(), {"large"}, "checkpoint", stop), Interrupted);
+  EXPECT_FALSE(is_there("checkpoint/large"));
 }
 
 }  // namespace
