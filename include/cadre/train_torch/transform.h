@@ -88,13 +88,16 @@ auto with_data(Data data, Example example) {
   }
 }
 
-// Calls a transform of data, or of whole examples, with random numbers if it takes them.
+// Calls a transform of data, or of whole examples, with random numbers if it takes them. The call comes before the rest
+// of the example is moved: the order of a function's arguments is the compiler's.
 template <class Function, class Example>
 auto transformed(Function& function, Example example, Random& random) {
   if constexpr (requires { function(std::move(example.data), random); }) {
-    return with_data(function(std::move(example.data), random), std::move(example));
+    auto data = function(std::move(example.data), random);
+    return with_data(std::move(data), std::move(example));
   } else if constexpr (requires { function(std::move(example.data)); }) {
-    return with_data(function(std::move(example.data)), std::move(example));
+    auto data = function(std::move(example.data));
+    return with_data(std::move(data), std::move(example));
   } else if constexpr (requires { function(std::move(example), random); }) {
     return function(std::move(example), random);
   } else {
