@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -114,13 +115,18 @@ void load_safetensors(const fs::path& file, torch::nn::Module& model) {
   pt::NamedTensors own = pt::tensors_of(model);
   std::set<std::string> names;
   for (const auto& [name, tensor] : found) names.insert(name);
-  // A name that shares its tensor with one that is there need not be there itself.
+  // One of the names that share a tensor is enough: a program writes any of them.
+  std::map<std::string, std::vector<std::string>> shared;  // by the first of them
   for (const auto& [later, first] : later_names(own)) {
     const std::string& kept = first.get<std::string>();
-    if (names.contains(kept) == names.contains(later)) continue;
-    const std::string& there = names.contains(kept) ? kept : later;
-    const auto tensor = std::ranges::find(found, there, [](const auto& named) { return named.first; })->second;
-    found.emplace_back(there == kept ? later : kept, tensor);
+    shared.try_emplace(kept, std::vector{kept}).first->second.push_back(later);
+  }
+  for (const auto& [kept, all] : shared) {
+    const auto there = std::ranges::find_if(all, [&](const std::string& name) { return names.contains(name); });
+    if (there == all.end()) continue;
+    const auto tensor = std::ranges::find(found, *there, [](const auto& named) { return named.first; })->second;
+    for (const std::string& name : all)
+      if (!names.contains(name)) found.emplace_back(name, tensor);
   }
   pt::DictBuilder state;
   for (const auto& [name, tensor] : found) state.add(name, tensor);

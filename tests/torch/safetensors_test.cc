@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "small_net.h"
 #include "support/message_of.h"
@@ -85,6 +86,21 @@ TEST(Safetensors, FilesThatAreNotWhatTheIndexSaysAreNamed) {
   for (const auto& item : model->named_buffers()) names += "\"" + item.key() + "\": \"a.safetensors\", ";
   write(index, "{\"weight_map\": {" + names + "\"extra\": \"a.safetensors\"}}");
   EXPECT_THAT(fault_of<StorageError>(index, model), HasSubstr("it lacks \"extra\""));
+}
+
+TEST(Safetensors, AnyNameOfATensorThatSeveralShareIsEnough) {
+  const TemporaryDirectory directory;
+  const fs::path file = directory / "model.safetensors";
+  for (const auto& there : std::vector<std::vector<std::string>>{{"a"}, {"b"}, {"c"}, {"b", "c"}, {"a", "c"}}) {
+    torch::nn::Module saved;
+    for (const std::string& name : there) saved.register_parameter(name, torch::full({2}, 3.F));
+    save_safetensors(file, saved);
+    torch::nn::Module model;
+    const torch::Tensor values = torch::zeros(2);
+    for (const char* name : {"a", "b", "c"}) model.register_parameter(name, values);
+    load_safetensors(file, model);
+    EXPECT_TRUE(torch::equal(values, torch::full({2}, 3.F))) << there.front();
+  }
 }
 
 TEST(Safetensors, ATensorThatTheFormatLacksIsNamed) {

@@ -30,7 +30,7 @@ void save_safetensors(const std::filesystem::path& file, const Holder& model) {
 
 /// Reads such a file into a model of the same structure. Values are copied into the model's own tensors, whatever their
 /// device, and converted to their type. `file` may also be the index of a model in several files,
-/// "model.safetensors.index.json", which lie beside it.
+/// "model.safetensors.index.json", which lie beside it. One of the names that share a tensor in the model is enough.
 /// Throws NotFound if there is no file; StorageError that names file and tensor if one is damaged or truncated, or if
 /// the index names a file for a tensor that another one has; InvalidArgument that names every parameter which is
 /// missing in the file, unknown to the model, or of another shape. After an error the model is unchanged.
