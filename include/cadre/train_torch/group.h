@@ -22,8 +22,8 @@ c10d::ProcessGroup* process_group();
 
 /// The operation by which all_reduce and reduce_scatter combine the values of all ranks.
 enum class ReduceOp {
-  sum,      ///< their sum
-  mean,     ///< their sum divided by the world size; floating-point tensors only
+  sum,      ///< their sum; of truth values, true where one is
+  mean,     ///< their sum divided by the world size; floating-point and complex tensors only
   min,      ///< the smallest
   max,      ///< the largest
   product,  ///< their product
@@ -31,14 +31,16 @@ enum class ReduceOp {
 
 /// Combines the ranks' tensors, value by value, and stores the result in all of them, with the same bits on every rank.
 /// Collective: shapes and types must be equal on all ranks. No gradient flows through it. Throws InvalidArgument for a
-/// tensor that is undefined or does not suit the operation, and, on all ranks, if these call different operations or
-/// their tensors differ in shape or type (TorchConfig::check_collectives): then no tensor has changed, and the group
-/// can be used. Throws EngineError if another rank has ended; after that error every further operation of the group
-/// throws it again, at once.
+/// tensor that is undefined or does not suit the operation (types of numbers that backends do not combine, such as
+/// kShort; complex ones have a sum and a mean only), and, on all ranks, if these call different operations or their
+/// tensors differ in shape or type (TorchConfig::check_collectives): then no tensor has changed, and the group can be
+/// used. Throws EngineError if another rank has ended; after that error every further operation of the group throws it
+/// again, at once.
 void all_reduce(torch::Tensor& tensor, ReduceOp op = ReduceOp::sum);
 
-/// Copies the tensor of one rank into those of all others. Collective: shapes and types must be equal on all ranks.
-/// Throws InvalidArgument for a tensor that is undefined or a rank that does not exist, and otherwise as all_reduce.
+/// Copies the tensor of one rank into those of all others. Collective: shapes and types must be equal on all ranks; any
+/// type may be copied, here and below. Throws InvalidArgument for a tensor that is undefined or a rank that does not
+/// exist, and otherwise as all_reduce.
 void broadcast(torch::Tensor& tensor, int from_rank = 0);
 
 /// Returns the tensors of all ranks, by rank. Collective: shapes and types must be equal on all ranks. Throws

@@ -1,6 +1,7 @@
 #include "torch/distributed/collectives.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -29,18 +30,33 @@ void check_other_rank(std::string_view operation, const Group& group, int rank) 
   throw InvalidArgument(std::string(operation) + ": rank " + std::to_string(rank) + " is this one itself");
 }
 
-void check_reduction(std::string_view operation, const torch::Tensor& tensor, train::ReduceOp op) {
-  check_defined(operation, tensor);
-  if (op != train::ReduceOp::mean || tensor.is_floating_point() || tensor.is_complex()) return;
-  throw InvalidArgument(std::string(operation) + ": the mean of " + std::string(c10::toString(tensor.scalar_type())) +
-                        " tensors is not one; convert the tensor first");
+// Types of numbers that Gloo and NCCL know. With another one an operation would fail, and the group with it.
+constexpr std::array kTypesOfBackends = {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kChar,
+                                         at::kByte,  at::kBool,   at::kInt,  at::kLong};
+
+bool is_of_backends(const torch::Tensor& tensor) {
+  return std::ranges::find(kTypesOfBackends, tensor.scalar_type()) != kTypesOfBackends.end();
 }
 
-c10d::ReduceOp::RedOpType backend_op(train::ReduceOp op) {
+void check_reduction(std::string_view operation, const torch::Tensor& tensor, train::ReduceOp op) {
+  check_defined(operation, tensor);
+  const std::string type = c10::toString(tensor.scalar_type());
+  if (op == train::ReduceOp::mean && !tensor.is_floating_point() && !tensor.is_complex())
+    throw InvalidArgument(std::string(operation) + ": the mean of " + type +
+                          " tensors is not one; convert the tensor first");
+  const bool is_sum = op == train::ReduceOp::sum || op == train::ReduceOp::mean;
+  if (tensor.is_complex() && !is_sum)
+    throw InvalidArgument(std::string(operation) + ": " + type + " tensors have a sum and a mean only");
+  if (!tensor.is_complex() && !is_of_backends(tensor))
+    throw InvalidArgument(std::string(operation) + ": " + type +
+                          " tensors are not combined by the backends; convert the tensor first");
+}
+
+c10d::ReduceOp::RedOpType backend_op(train::ReduceOp op, torch::ScalarType type) {
   switch (op) {
     case train::ReduceOp::sum:
     case train::ReduceOp::mean:
-      return c10d::ReduceOp::SUM;
+      return type == at::kBool ? c10d::ReduceOp::MAX : c10d::ReduceOp::SUM;  // Gloo would add their bytes
     case train::ReduceOp::min:
       return c10d::ReduceOp::MIN;
     case train::ReduceOp::max:
@@ -51,13 +67,26 @@ c10d::ReduceOp::RedOpType backend_op(train::ReduceOp op) {
   throw InvalidArgument("there is no such operation of all_reduce");
 }
 
-// Calls operate(tensor) with a contiguous tensor without gradients, as backends require: one that shares the memory,
-// or a copy whose values are copied back.
+// Returns a tensor's values without gradients, in its memory if they lie there as they are, one behind the other.
+torch::Tensor plain_values(const torch::Tensor& tensor) {
+  return tensor.detach().resolve_conj().resolve_neg().contiguous();
+}
+
+// Return the memory of a plain tensor as one of a type that backends move, and as one that they combine.
+torch::Tensor as_moved(const torch::Tensor& tensor) {
+  return is_of_backends(tensor) ? tensor : tensor.view({-1}).view(at::kByte);
+}
+torch::Tensor as_combined(const torch::Tensor& tensor) {
+  return tensor.is_complex() ? torch::view_as_real(tensor) : tensor;
+}
+
+// Calls operate(tensor) with a plain tensor, as backends require: one that shares the memory, or a copy whose values
+// are copied back.
 template <class Operation>
 void in_place(torch::Tensor& tensor, Operation operation) {
   const torch::NoGradGuard no_gradients;
   torch::Tensor target = tensor.detach();
-  torch::Tensor work = target.contiguous();
+  torch::Tensor work = plain_values(target);
   operation(work);
   if (work.data_ptr() != target.data_ptr()) target.copy_(work);
 }
@@ -129,12 +158,12 @@ void check_dimensions(std::string_view operation, const torch::Tensor& tensor) {
 }
 
 void send_one(const Group& group, const torch::Tensor& tensor, int to_rank, int tag) {
-  std::vector<torch::Tensor> tensors{tensor};
+  std::vector<torch::Tensor> tensors{as_moved(tensor)};
   distributed::run_collective(group, "send", [&] { group.process_group->send(tensors, to_rank, tag)->wait(); });
 }
 
 void receive_one(const Group& group, const torch::Tensor& tensor, int from_rank, int tag) {
-  std::vector<torch::Tensor> tensors{tensor};
+  std::vector<torch::Tensor> tensors{as_moved(tensor)};
   distributed::run_collective(group, "recv", [&] { group.process_group->recv(tensors, from_rank, tag)->wait(); });
 }
 
@@ -158,9 +187,9 @@ void check_header(const Group& group, const torch::Tensor& tensor, int from_rank
 void distributed::all_reduce(const Group& group, torch::Tensor& tensor, train::ReduceOp op) {
   if (!group.process_group) return;
   in_place(tensor, [&](torch::Tensor& values) {
-    std::vector<torch::Tensor> tensors{values};
+    std::vector<torch::Tensor> tensors{as_combined(values)};
     c10d::AllreduceOptions options;
-    options.reduceOp = backend_op(op);
+    options.reduceOp = backend_op(op, values.scalar_type());
     run_collective(group, "all_reduce", [&] { group.process_group->allreduce(tensors, options)->wait(); });
     if (op == train::ReduceOp::mean) values.div_(group.world_size);
   });
@@ -168,12 +197,15 @@ void distributed::all_reduce(const Group& group, torch::Tensor& tensor, train::R
 
 std::vector<torch::Tensor> distributed::all_gather(const Group& group, const torch::Tensor& tensor) {
   const torch::NoGradGuard no_gradients;
-  std::vector<torch::Tensor> input{tensor.detach().contiguous()};
-  if (!group.process_group) return {input[0].clone()};
+  const torch::Tensor own = plain_values(tensor);
+  if (!group.process_group) return {own.clone()};
+  std::vector<torch::Tensor> all;
+  std::vector<torch::Tensor> input{as_moved(own)};
   std::vector<std::vector<torch::Tensor>> output(1);
-  for (int rank = 0; rank < group.world_size; ++rank) output[0].push_back(torch::empty_like(input[0]));
+  for (int rank = 0; rank < group.world_size; ++rank)
+    output[0].push_back(as_moved(all.emplace_back(torch::empty_like(own))));
   run_collective(group, "all_gather", [&] { group.process_group->allgather(output, input)->wait(); });
-  return std::move(output[0]);
+  return all;
 }
 
 std::vector<std::string> distributed::all_gather_text(const Group& group, const std::string& text) {
@@ -210,7 +242,7 @@ void broadcast(torch::Tensor& tensor, int from_rank) {
   if (!group.process_group) return;
   check_calls(group, "broadcast", tensor, "from rank " + std::to_string(from_rank));
   in_place(tensor, [&](torch::Tensor& values) {
-    std::vector<torch::Tensor> tensors{values};
+    std::vector<torch::Tensor> tensors{as_moved(values)};
     c10d::BroadcastOptions options;
     options.rootRank = from_rank;
     distributed::run_collective(group, "broadcast", [&] { group.process_group->broadcast(tensors, options)->wait(); });
@@ -232,14 +264,16 @@ torch::Tensor reduce_scatter(const torch::Tensor& tensor, ReduceOp op) {
                           std::to_string(group.world_size) + " ranks, which must get equally many rows");
   }
   const torch::NoGradGuard no_gradients;
-  torch::Tensor whole = tensor.detach().contiguous();
+  const torch::Tensor whole = plain_values(tensor);
   if (!group.process_group) return whole.clone();
   check_calls(group, "reduce_scatter", tensor, name_of(op));
   torch::Tensor own = torch::empty_like(whole.narrow(0, 0, whole.size(0) / group.world_size));
   c10d::ReduceScatterOptions options;
-  options.reduceOp = backend_op(op);
+  options.reduceOp = backend_op(op, whole.scalar_type());
+  torch::Tensor input = as_combined(whole);
+  torch::Tensor output = as_combined(own);
   distributed::run_collective(group, "reduce_scatter",
-                              [&] { group.process_group->_reduce_scatter_base(own, whole, options)->wait(); });
+                              [&] { group.process_group->_reduce_scatter_base(output, input, options)->wait(); });
   if (op == ReduceOp::mean) own.div_(group.world_size);
   return own;
 }
@@ -249,18 +283,21 @@ std::vector<torch::Tensor> gather(const torch::Tensor& tensor, int to_rank) {
   const Group group = distributed::current_group();
   check_rank("gather", group, to_rank);
   const torch::NoGradGuard no_gradients;
-  std::vector<torch::Tensor> input{tensor.detach().contiguous()};
-  if (!group.process_group) return {input[0].clone()};
+  const torch::Tensor own = plain_values(tensor);
+  if (!group.process_group) return {own.clone()};
   check_calls(group, "gather", tensor, "to rank " + std::to_string(to_rank));
+  std::vector<torch::Tensor> all;
+  std::vector<torch::Tensor> input{as_moved(own)};
   std::vector<std::vector<torch::Tensor>> output;
   if (group.rank == to_rank) {
     output.emplace_back();
-    for (int rank = 0; rank < group.world_size; ++rank) output[0].push_back(torch::empty_like(input[0]));
+    for (int rank = 0; rank < group.world_size; ++rank)
+      output[0].push_back(as_moved(all.emplace_back(torch::empty_like(own))));
   }
   c10d::GatherOptions options;
   options.rootRank = to_rank;
   distributed::run_collective(group, "gather", [&] { group.process_group->gather(output, input, options)->wait(); });
-  return output.empty() ? std::vector<torch::Tensor>() : std::move(output[0]);
+  return all;
 }
 
 void send(const torch::Tensor& tensor, int to_rank, int tag) {
@@ -269,7 +306,7 @@ void send(const torch::Tensor& tensor, int to_rank, int tag) {
   check_other_rank("send", group, to_rank);
   check_dimensions("send", tensor);
   if (group.checks_calls) send_one(group, header_of(tensor), to_rank, tag);
-  send_one(group, tensor.detach().contiguous(), to_rank, tag);
+  send_one(group, plain_values(tensor), to_rank, tag);
 }
 
 void recv(torch::Tensor& tensor, int from_rank, int tag) {

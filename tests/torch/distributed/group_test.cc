@@ -155,6 +155,58 @@ TEST(Collectives, AreNotComparedWhereTheOptionsSaySo) {
             {{"check_collectives", false}});
 }
 
+TEST(Collectives, TensorsOfTypesThatBackendsLackAreMovedAndNotCombined) {
+  run_ranks(2, [](int rank) {
+    for (const torch::ScalarType type : {torch::kShort, torch::kComplexFloat, torch::kComplexDouble}) {
+      const auto of_rank = [&](int of) { return torch::full({2, 3}, of + 1, torch::kInt).to(type); };
+      torch::Tensor tensor = of_rank(rank);
+      EXPECT_TRUE(torch::equal(all_gather(tensor).at(1), of_rank(1)));
+      EXPECT_TRUE(torch::equal(all_gather(tensor[0][0]).at(1), of_rank(1)[0][0]));
+      const std::vector<torch::Tensor> gathered = gather(tensor, 1);
+      if (rank == 1) {
+        EXPECT_TRUE(torch::equal(gathered.at(0), of_rank(0)));
+        send(tensor, 0);
+      } else {
+        recv(tensor, 1);
+        EXPECT_TRUE(torch::equal(tensor, of_rank(1)));
+      }
+      broadcast(tensor, 1);
+      EXPECT_TRUE(torch::equal(tensor, of_rank(1)));
+    }
+    torch::Tensor shorts = torch::ones(2, torch::kShort);
+    EXPECT_THAT(message_of<InvalidArgument>([&] { all_reduce(shorts); }), HasSubstr("Short tensors are not combined"));
+    EXPECT_THROW(reduce_scatter(shorts), InvalidArgument);
+    torch::Tensor last = torch::ones(1);
+    all_reduce(last);
+    EXPECT_EQ(last.item<float>(), 2) << "the group can be used";
+  });
+}
+
+TEST(Collectives, ComplexNumbersHaveASumAndAMeanAndMayBeConjugateViews) {
+  run_ranks(2, [](int rank) {
+    const torch::Tensor own = torch::complex(torch::ones(2), torch::full({2}, 1.F + static_cast<float>(rank)));
+    const torch::Tensor sum = torch::complex(torch::full({2}, 2.F), torch::full({2}, 3.F));
+    torch::Tensor tensor = own.clone();
+    all_reduce(tensor);
+    EXPECT_TRUE(torch::equal(tensor, sum));
+    tensor = own.clone().conj();
+    all_reduce(tensor, ReduceOp::mean);
+    EXPECT_TRUE(torch::equal(tensor.resolve_conj(), sum.conj().resolve_conj() / 2));
+    EXPECT_TRUE(torch::equal(reduce_scatter(own), sum.slice(0, 0, 1)));
+    EXPECT_TRUE(torch::equal(all_gather(own.conj()).at(static_cast<std::size_t>(rank)), own.conj().resolve_conj()));
+    EXPECT_THAT(message_of<InvalidArgument>([&] { all_reduce(tensor, ReduceOp::product); }),
+                HasSubstr("ComplexFloat tensors have a sum and a mean only"));
+  });
+}
+
+TEST(Collectives, ASumOfTruthValuesIsTrueWhereOneIs) {
+  run_ranks(2, [](int rank) {
+    torch::Tensor either = torch::tensor({1, rank, 0}, torch::kByte).to(torch::kBool);
+    all_reduce(either);
+    EXPECT_TRUE(torch::equal(either.view(torch::kByte), torch::tensor({1, 1, 0}, torch::kByte)));
+  });
+}
+
 TEST(Collectives, TakeViewsAndParameters) {
   run_ranks(2, [](int rank) {
     torch::Tensor base = torch::zeros({3, 4});
