@@ -162,8 +162,8 @@ class FullyShardedModel {
 
   /// Writes this rank's parts of the model, and of the state of an optimizer of parameters(), into a file of the
   /// directory, "<name>_<rank>_of_<ranks>.pt". Every rank does so, for one checkpoint; buffers are those of rank 0.
-  /// `optimizer` may be nullptr. Throws InvalidArgument for an optimizer of other parameters, and otherwise as
-  /// save_state does.
+  /// Under whole() the parts have the changes that were made there until now. `optimizer` may be nullptr. Throws
+  /// InvalidArgument for an optimizer of other parameters, and otherwise as save_state does.
   void save_shard(const std::filesystem::path& directory, const torch::optim::Optimizer* optimizer = nullptr,
                   const std::string& name = "model") const {
     sharded_->save(directory, optimizer, name);

@@ -149,7 +149,7 @@ class Unit {
     }
     memory_.free();
   }
-  void take_over() {
+  void take_over() const {
     if (is_divided() && memory_.is_there()) part_.copy_(own_part(memory_.flat()));
   }
 
@@ -323,8 +323,7 @@ class FullyShardedModelState final : public detail::FullySharded,
   }
   void drop() noexcept override {
     if (--wholes_ > 0) return;
-    const torch::NoGradGuard no_gradients;
-    for (Unit& unit : units_) unit.take_over();
+    take_over();
     drop_all();
   }
 
@@ -381,6 +380,12 @@ class FullyShardedModelState final : public detail::FullySharded,
       recent_.back()->drop();
       recent_.pop_back();
     }
+  }
+
+  // Takes the values of whole parameters over, each rank those of its parts.
+  void take_over() const {
+    const torch::NoGradGuard no_gradients;
+    for (const Unit& unit : units_) unit.take_over();
   }
 
   void drop_all() {
@@ -524,6 +529,7 @@ distributed::ParameterParts FullyShardedModelState::parameter_parts() const {
 
 void FullyShardedModelState::save(const fs::path& directory, const torch::optim::Optimizer* optimizer,
                                   const std::string& name) const {
+  if (wholes_ > 0) take_over();
   pt::DictBuilder content;
   content.add("parameters", distributed::to_value(parameter_parts()));
   content.add("backward_passes", backward_passes_);

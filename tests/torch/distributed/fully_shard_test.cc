@@ -370,6 +370,14 @@ TEST(FullyShard, ChangesOfTheWholeModelAreTakenOver) {
       const torch::NoGradGuard no_gradients;
       for (Tensor& parameter : net->parameters()) parameter.clamp_(-0.01, 0.01);
       if (rank == 0) save_state(directory / "model.pt", model.module());
+      model.save_shard(directory.path(), nullptr, "changed");
+      for (Tensor& parameter : net->parameters()) parameter.mul_(0.5);
+    }
+    for (const Tensor& value : whole_values_of(model)) EXPECT_LE(value.abs().max().item<float>(), 0.005F);
+    model.load_shards(directory.path(), nullptr, "changed");
+    {
+      const auto whole = model.whole();
+      EXPECT_EQ(net->scale.item<float>(), 0.01F) << "as it was saved under whole()";
     }
     for (const Tensor& part : model.parameters())
       if (part.numel() > 0) EXPECT_LE(part.abs().max().item<float>(), 0.01F);
