@@ -131,13 +131,20 @@ class Unit {
     memory_.allocate();
     Tensor whole = memory_.flat();
     Tensor part = part_;
-    distributed::run_collective(group_, kCollection,
-                                [&] { collection_ = group_.process_group->_allgather_base(whole, part); });
+    try {
+      distributed::run_collective(group_, kCollection,
+                                  [&] { collection_ = group_.process_group->_allgather_base(whole, part); });
+    } catch (...) {
+      memory_.free();
+      throw;
+    }
   }
+  // After an error the collection stays, so that nobody uses memory whose values have not come.
   void collect() {
     begin_to_collect();
-    if (const auto collection = std::exchange(collection_, nullptr))
-      distributed::run_collective(group_, kCollection, [&] { collection->wait(); });
+    if (collection_ == nullptr) return;
+    distributed::run_collective(group_, kCollection, [&] { collection_->wait(); });
+    collection_ = nullptr;
   }
   void drop() noexcept {
     if (!is_divided()) return;
@@ -315,11 +322,16 @@ class FullyShardedModelState final : public detail::FullySharded,
   }
 
   void collect() override {
-    if (wholes_++ > 0) return;
-    for (Unit& unit : units_) {
-      unit.drop();
-      unit.collect();
+    if (wholes_ == 0) {
+      drop_all();
+      try {
+        for (Unit& unit : units_) unit.collect();
+      } catch (...) {
+        drop_all();
+        throw;
+      }
     }
+    ++wholes_;
   }
   void drop() noexcept override {
     if (--wholes_ > 0) return;

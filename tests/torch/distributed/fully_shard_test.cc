@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -544,6 +545,25 @@ TEST(FullyShard, UseOutsideOfAPassIsRefused) {
     divided(net);
     EXPECT_THAT(message_of<InvalidArgument>([&] { net->embedding->weight.sum(); }), HasSubstr("the model is gone"));
   });
+}
+
+TEST(FullyShard, ParametersThatCouldNotBeCollectedAreNotUsed) {
+  const TemporaryDirectory directory;
+  const std::vector<int> statuses = statuses_of_ranks(2, [&](int rank) {
+    Net net = make_net();
+    auto model = fully_shard(net, [](const std::string&, const nn::Module&) { return false; });
+    model.save_shard(directory.path());
+    whole_values_of(model);
+    if (rank == 1) ::raise(SIGKILL);
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_THROW(whole_values_of(model), EngineError);  // the group's timeout is longer than this test's
+      EXPECT_THAT(message_of<InvalidArgument>([&] { net->embedding->weight.sum(); }),
+                  HasSubstr("is used outside of forward() and backward()"));
+    }
+    model.load_shards(directory.path());  // is not under whole()
+  });
+  EXPECT_EQ(statuses[0], 0);
+  EXPECT_TRUE(WIFSIGNALED(statuses[1]));
 }
 
 TEST(FullyShard, DifferentPoliciesOfRanksAreNamed) {
