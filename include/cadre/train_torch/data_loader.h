@@ -131,11 +131,13 @@ class DeviceTransfer {
   std::optional<c10::Stream> stream_;  // stream of the copies; empty if the device has none
 };
 
-// True for a list of examples of tensors, which can be stacked.
+// True for a list of examples of tensors, with targets that are tensors or without: libtorch stacks no others.
 template <class T>
 inline constexpr bool are_tensor_examples = false;
-template <class Target>
-inline constexpr bool are_tensor_examples<std::vector<torch::data::Example<torch::Tensor, Target>>> = true;
+template <>
+inline constexpr bool are_tensor_examples<std::vector<torch::data::Example<>>> = true;
+template <>
+inline constexpr bool are_tensor_examples<std::vector<torch::data::TensorExample>> = true;
 
 template <class Loader>
 using BatchOfLoader = std::remove_cvref_t<decltype(*std::declval<Loader&>().begin())>;
@@ -251,8 +253,8 @@ class BatchIterator {
 
 }  // namespace detail
 
-/// Makes a batch of what a dataset returns: examples of tensors are stacked, everything else stays as it is. The
-/// default of prepare_data_loader.
+/// Makes a batch of what a dataset returns: examples of tensors, with targets that are tensors or without, are stacked;
+/// everything else stays as it is. The default of prepare_data_loader.
 struct StackExamples {
   /// Makes the batch. Throws c10::Error for tensors of different shapes.
   template <class Examples>

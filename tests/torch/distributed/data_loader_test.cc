@@ -289,6 +289,14 @@ TEST(DataLoader, TakesEveryKindOfMapStyleDataset) {
   };
   auto words = prepare_data_loader(Words(), {.batch_size = 3});
   EXPECT_THAT(*words.begin(), ElementsAre("0", "1", "2"));
+
+  using Numbered = Example<torch::Tensor, std::int64_t>;  // libtorch stacks no such targets
+  struct NumberedExamples : datasets::Dataset<NumberedExamples, Numbered> {
+    Numbered get(std::size_t index) override { return {torch::zeros(2), static_cast<std::int64_t>(index)}; }
+    std::optional<std::size_t> size() const override { return 4; }
+  };
+  auto numbered = prepare_data_loader(NumberedExamples(), {.batch_size = 3});
+  EXPECT_EQ(numbered.begin()->at(2).target, 2);
 }
 
 TEST(DataLoader, RefusesWhatItCannotShareAllAtOnce) {
