@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
@@ -105,7 +106,10 @@ BatchSampler bucket_sampler(std::vector<std::int64_t> lengths, const BucketSampl
     std::vector<std::size_t> order =
         options.shuffle ? distributed::permutation(lengths.size(), seed) : distributed::in_order(lengths.size());
     const Cutting cutting(lengths, options);
-    const auto window = static_cast<std::size_t>(options.window * options.batch_size);
+    // A window has at most all examples: the product of what the options say may be too large for a number.
+    const bool is_one = options.window > std::ssize(order) / options.batch_size;
+    const std::size_t window =
+        is_one ? order.size() : static_cast<std::size_t>(options.window) * static_cast<std::size_t>(options.batch_size);
     Batches batches;
     for (std::size_t begin = 0; begin < order.size(); begin += window) {
       const std::span<std::size_t> examples = std::span(order).subspan(begin, std::min(window, order.size() - begin));

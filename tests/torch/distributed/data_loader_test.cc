@@ -637,6 +637,17 @@ TEST(BucketSampler, PutsExamplesOfSimilarLengthsTogether) {
   }
 }
 
+TEST(BucketSampler, AWindowHasAtMostAllExamples) {
+  const std::vector<std::int64_t> lengths{3, 1, 4, 1, 5, 9, 2, 6, 5};
+  const auto batches = [&](std::int64_t window) {
+    return bucket_sampler(lengths, {.batch_size = 4, .window = window, .shuffle = false})(0);
+  };
+  EXPECT_EQ(batches(3), batches(100));
+  EXPECT_EQ(batches(std::int64_t{1} << 62), batches(100)) << "four times that is 0";
+  EXPECT_EQ(batches(2).front(), (Indices{5, 7, 4, 2}));
+  EXPECT_EQ(batches(100).front(), (Indices{5, 7, 4, 8}));
+}
+
 TEST(BucketSampler, RanksHaveBatchesOfSimilarLengthsInOneStep) {
   std::vector<std::int64_t> lengths;
   for (std::int64_t i = 0; i < 400; ++i) lengths.push_back(i);
