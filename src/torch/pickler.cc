@@ -110,12 +110,19 @@ class Pickler {
       throw InvalidArgument(std::string("a tensor of type ") + at::toString(tensor.scalar_type()) + " cannot be saved");
     }
     const c10::Storage& storage = tensor.storage();
-    const auto [found, is_new] = keys_.try_emplace(storage.unsafeGetStorageImpl(), std::to_string(keys_.size()));
+    const auto [found, is_new] = stored_.try_emplace(storage.unsafeGetStorageImpl(),
+                                                     Stored{std::to_string(stored_.size()), tensor.scalar_type()});
     if (is_new) result_.storages.push_back(storage);
+    // A reader makes one storage of a key, of the type that it meets first.
+    if (found->second.type != tensor.scalar_type()) {
+      throw InvalidArgument(std::string("tensors of the types ") + at::toString(found->second.type) + " and " +
+                            at::toString(tensor.scalar_type()) +
+                            " that share their memory cannot be saved together; clone one of them");
+    }
     op(Opcode::mark);
     push_data(std::string("storage"));
     push_data(Global{name});
-    push_data(found->second);
+    push_data(found->second.key);
     push_data(std::string("cpu"));
     push_data(static_cast<std::int64_t>(storage.nbytes() / tensor.element_size()));
     op(Opcode::tuple);
@@ -139,8 +146,13 @@ class Pickler {
     for (std::size_t i = 0; i < sizeof(T); ++i) byte(static_cast<std::uint8_t>(value >> (8 * i)));
   }
 
+  struct Stored {
+    std::string key;
+    torch::ScalarType type;
+  };
+
   Pickled result_;
-  std::map<const c10::StorageImpl*, std::string> keys_;
+  std::map<const c10::StorageImpl*, Stored> stored_;
 };
 
 }  // namespace

@@ -325,6 +325,10 @@ TEST_F(SaveDict, WhatCannotBeSavedIsRefused) {
               HasSubstr("\"a/b\" is to be saved twice"));
   EXPECT_THAT(message_of<InvalidArgument>([&] { save_dict(file_, {{"a", Value(Reference{"checkpoint", "x"})}}); }),
               HasSubstr("a reference cannot be saved"));
+  torch::Tensor numbers = torch::ones(4);
+  torch::Tensor bits = numbers.view(torch::kInt);  // would be read as floats
+  EXPECT_THAT(message_of<InvalidArgument>([&] { save_dict(file_, {{"numbers", numbers}, {"bits", bits}}); }),
+              HasSubstr("types Float and Int that share their memory cannot be saved together"));
   EXPECT_FALSE(std::filesystem::exists(file_));
 }
 

@@ -94,8 +94,8 @@ class SavedItem {
 /// keeps in its groups ("initial_lr" and the like). Tensors on other devices are copied to the CPU. An existing file is
 /// replaced. The file is not synced to disk; reporting a checkpoint does that.
 /// Throws InvalidArgument for an optimizer that save_state refuses, averages between two calls of swap(), a tensor that
-/// is sparse or quantized, and a name that is there twice; StorageError (OutOfSpace on a full disk) if the file cannot
-/// be written; a partial file is then unusable.
+/// is sparse or quantized, tensors of different types that share memory, and a name that is there twice; StorageError
+/// (OutOfSpace on a full disk) if the file cannot be written; a partial file is then unusable.
 void save_dict(const std::filesystem::path& file, const SavedItems& items);
 
 class LoadedItem;
