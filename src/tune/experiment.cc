@@ -367,7 +367,7 @@ void Experiment::interrupt_all() {
   for (Trial& trial : trials_) {
     if (trial.worker == WorkerState::parked) {
       if (can_save(trial)) {
-        ask_to_save(trial, AfterSave::go_on);  // the trial is set aside after that
+        ask_to_save(trial, AfterSave::pause);  // the trial is set aside after that, or parked again
       } else {
         interrupt(trial);
       }

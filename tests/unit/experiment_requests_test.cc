@@ -136,6 +136,27 @@ TEST(ExperimentRequests, TheBudgetWaitsForTheEndOfThePause) {
   EXPECT_EQ(driver.all<StartTimer>().at(0)->seconds, 6);
 }
 
+TEST(ExperimentRequests, ATrialThatIsSavedForAPauseGoesOnWaitingForOthersAfterIt) {
+  TunerOptions options = options_of(2);
+  options.tune_config.scheduler =
+      HyperBandScheduler{.metric = "score", .mode = Mode::max, .max_t = 4, .reduction_factor = 2};
+  Driver driver(options, 2);
+  const auto result = [](TrialIndex trial, double score, const std::string& checkpoint) {
+    return ResultReported{trial,
+                          1,
+                          {.step = 1,
+                           .metrics = {{"training_iteration", 1}, {"score", score}},
+                           .checkpoint = checkpoint,
+                           .offers_checkpoint = true}};
+  };
+  EXPECT_THAT(driver.feed(result(0, 0.5, "")), ElementsAre("pause 0"));
+  EXPECT_THAT(driver.feed(PauseRequested{}), ElementsAre("save 0"));
+  EXPECT_THAT(driver.feed(ResumeRequested{}), IsEmpty());
+  EXPECT_THAT(driver.feed(result(0, 0.5, ".reporting")), ElementsAre("pause 0"));
+  EXPECT_EQ(driver.trial(0).worker, WorkerState::parked);
+  EXPECT_THAT(driver.feed(result(1, 0.1, "")), ElementsAre("stop 1", "resume 0"));
+}
+
 // ---- Enqueued configs
 
 TEST(ExperimentRequests, AnEnqueuedConfigIsTheNextTrialInAdditionToTheOthers) {
