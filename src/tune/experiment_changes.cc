@@ -117,8 +117,12 @@ void Experiment::on(const TrialStopRequested& event) {
   if (trial.ended() || trial.stop_requested) return;
   actions_->push_back(Say{fmt::format("Trial {} is to stop, as was asked for", trial.id)});
   trial.stop_requested = true;
-  if (waiting_.contains(trial.index) || trial.worker == WorkerState::saving) return stop_early(trial);
-  actions_->push_back(state_of(trial));
+  if (waiting_.contains(trial.index) || trial.worker == WorkerState::saving) {
+    stop_early(trial);
+  } else {
+    actions_->push_back(state_of(trial));
+  }
+  if (!runs_user_code(trial.worker)) return;
   actions_->push_back(
       StartTimer{{Timer::Kind::stopping, trial.index, trial.attempt}, options_.run_config.stop_grace_period.count()});
 }

@@ -49,6 +49,19 @@ TEST(ExperimentRequests, ATrialThatDoesNotReportIsEndedByForce) {
   EXPECT_EQ(driver.trial(0).status, TrialStatus::stopped);
 }
 
+TEST(ExperimentRequests, ATrialWhoseCheckpointIsNotWrittenInTimeIsEndedByForce) {
+  Driver driver(options_of(1), 1);
+  const Metrics result{{"training_iteration", 1}, {"should_checkpoint", true}};
+  EXPECT_THAT(driver.feed(ResultReported{0, 1, {.step = 1, .metrics = result, .offers_checkpoint = true}}),
+              ElementsAre("save 0"));
+  EXPECT_THAT(driver.feed(TrialStopRequested{0}), IsEmpty());
+  const auto timers = driver.all<StartTimer>();
+  ASSERT_EQ(timers.size(), 1U);
+  EXPECT_EQ(timers[0]->timer.kind, Timer::Kind::stopping);
+  EXPECT_THAT(driver.feed(TimerFired{timers[0]->timer}), ElementsAre("kill 0", "stop 0"));
+  EXPECT_EQ(driver.trial(0).status, TrialStatus::stopped);
+}
+
 TEST(ExperimentRequests, ATrialThatWaitsIsStoppedAtOnce) {
   Driver driver(options_of(2), {{.cpus = 1}});
   driver.feed(NodeDraining{.node = 0});
