@@ -312,6 +312,7 @@ void Experiment::on(const WorkerDeclined& event) {
   if (trial == nullptr) return;
   if (!runs_user_code(trial->worker)) return on_last_word(*trial, std::nullopt);
   worker_is_done(*trial);
+  if (trial->stop_requested) return stop_by_request(*trial);
   if (state_.phase == Phase::stopping) return end_by_stop(*trial);
   make_pending(*trial);
 }
@@ -964,13 +965,15 @@ void Experiment::set_aside(Trial& trial) {
 }
 
 // Makes a trial pending whose worker failed during an interruption, without counting the failure: the interrupt may
-// have ended something that the worker needs.
+// have ended something that the worker needs. Ends one that was to stop anyway.
 void Experiment::postpone(Trial& trial, const Failure& failure) {
-  record(DecisionKind::interrupt, trial);
+  const bool ends = trial.stop_requested || state_.phase == Phase::stopping;
+  if (!ends) record(DecisionKind::interrupt, trial);
   actions_->push_back(
-      Say{fmt::format("Trial {} failed while the experiment was being interrupted, which does not count: "
-                      "{}\nIt goes on when the experiment is continued",
-                      trial.id, failure.cause)});
+      Say{fmt::format("Trial {} failed while the experiment was being interrupted, which does not count: {}{}",
+                      trial.id, failure.cause, ends ? "" : "\nIt goes on when the experiment is continued")});
+  if (trial.stop_requested) return stop_by_request(trial);
+  if (ends) return end_by_stop(trial);
   set_aside(trial);
 }
 

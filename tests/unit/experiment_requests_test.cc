@@ -80,6 +80,25 @@ TEST(ExperimentRequests, ATrialThatFailsInsteadOfStoppingIsNotTriedAgain) {
   EXPECT_EQ(driver.trial(0).error, "");
 }
 
+TEST(ExperimentRequests, ATrialWhoseWorkerDeclinesToTakeOverDoesNotRunAgain) {
+  TunerOptions options = options_of(2);
+  options.tune_config.scheduler = PopulationBasedTraining{.time_attr = "training_iteration",
+                                                          .metric = "score",
+                                                          .mode = Mode::max,
+                                                          .perturbation_interval = 1,
+                                                          .hyperparam_mutations = {{"x", uniform(0, 1)}},
+                                                          .quantile_fraction = 0.5};
+  Trainable trainable("f");
+  trainable.methods.reset_config = true;
+  Driver driver(options, {{.cpus = 2}}, {}, trainable);
+  const auto result = [](double score) -> Metrics { return {{"training_iteration", 1}, {"score", score}}; };
+  driver.report(0, result(0.9), ".reporting");
+  EXPECT_THAT(driver.report(1, result(0.1), ".reporting"), ElementsAre("exploit 1", "take_over 1"));
+  driver.feed(TrialStopRequested{1});
+  EXPECT_THAT(driver.feed(WorkerDeclined{1, 1}), ElementsAre("stop 1"));
+  EXPECT_EQ(driver.trial(1).worker, WorkerState::none);
+}
+
 TEST(ExperimentRequests, ATrialWhoseControllerEndedMeanwhileStopsWithoutRunningAgain) {
   Driver driver(options_of(2), 1);
   driver.feed(TrialStopRequested{0});
@@ -134,6 +153,25 @@ TEST(ExperimentRequests, AnInterruptionEndsAPausedExperiment) {
   EXPECT_TRUE(driver.finished());
   EXPECT_TRUE(driver.experiment().interrupted());
   EXPECT_THAT(driver.feed(ControllerStarted{{.cpus = 1}}), ElementsAre("launch 0"));
+}
+
+TEST(ExperimentRequests, ATrialThatFailsInAPauseInsteadOfStoppingDoesNotRunAgain) {
+  Driver driver(options_of(1), 1);
+  driver.feed(TrialStopRequested{0});
+  driver.feed(PauseRequested{});
+  EXPECT_THAT(driver.feed(FunctionThrew{0, 1, "bad luck"}), ElementsAre("stop 0"));
+  EXPECT_THAT(driver.all<Say>().at(0)->text, HasSubstr("which does not count: bad luck"));
+  driver.feed(WorkerEnded{0, 1, kClean});
+  EXPECT_TRUE(driver.finished());
+}
+
+TEST(ExperimentRequests, AStopInAPauseEndsATrialThatFailsInsteadOfReporting) {
+  Driver driver(options_of(1), 1);
+  driver.feed(PauseRequested{});
+  driver.feed(StopRequested{});
+  EXPECT_THAT(driver.feed(FunctionThrew{0, 1, "bad luck"}), ElementsAre("end 0"));
+  driver.feed(WorkerEnded{0, 1, kClean});
+  EXPECT_TRUE(driver.finished()) << "nobody needs to resume it for that";
 }
 
 TEST(ExperimentRequests, TheBudgetWaitsForTheEndOfThePause) {
