@@ -77,7 +77,7 @@ bool Experiment::finished() const {
 }
 
 bool Experiment::awaits(const Timer& timer) const {
-  if (timer.kind == Timer::Kind::barrier) return !live_.empty();
+  if (timer.kind == Timer::Kind::barrier) return !live_.empty() && !state_.interrupted;
   if (timer.kind == Timer::Kind::budget) return !finished() && state_.phase == Phase::running && !state_.paused;
   if (timer.kind == Timer::Kind::retry) {
     const Trial& trial = trials_.at(timer.trial);

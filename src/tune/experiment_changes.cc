@@ -150,6 +150,7 @@ void Experiment::on(const ResumeRequested& event) {
   if (!state_.paused) return;
   state_.paused = state_.interrupted = false;
   actions_->push_back(Say{"The experiment goes on, as was asked for"});
+  follow(scheduler_->on_controller_start(*this));
   start_budget(event.running_time_s);
 }
 

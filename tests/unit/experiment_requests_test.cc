@@ -187,6 +187,29 @@ TEST(ExperimentRequests, TheBudgetWaitsForTheEndOfThePause) {
   EXPECT_EQ(driver.all<StartTimer>().at(0)->seconds, 6);
 }
 
+TEST(ExperimentRequests, TheDeadlineOfABarrierBeginsAnewAfterThePause) {
+  TunerOptions options = options_of(2);
+  options.tune_config.scheduler = PopulationBasedTraining{.time_attr = "training_iteration",
+                                                          .metric = "score",
+                                                          .mode = Mode::max,
+                                                          .perturbation_interval = 1,
+                                                          .hyperparam_mutations = {{"x", uniform(0, 1)}},
+                                                          .synch = true,
+                                                          .synch_deadline = 60};
+  Driver driver(options, 2);
+  EXPECT_THAT(driver.report(0, {{"training_iteration", 1}, {"score", 0.5}}, ".reporting"), ElementsAre("pause 0"));
+  const Timer barrier = driver.all<StartTimer>().at(0)->timer;
+  EXPECT_TRUE(driver.experiment().awaits(barrier));
+  driver.feed(PauseRequested{});
+  EXPECT_FALSE(driver.experiment().awaits(barrier)) << "trial 1 may not go on to it";
+  driver.feed(ResumeRequested{});
+  const auto started = driver.all<StartTimer>();
+  ASSERT_EQ(started.size(), 1U);
+  EXPECT_EQ(started[0]->timer, barrier);
+  EXPECT_EQ(started[0]->seconds, 60);
+  EXPECT_TRUE(driver.experiment().awaits(barrier));
+}
+
 TEST(ExperimentRequests, ATrialThatIsSavedForAPauseGoesOnWaitingForOthersAfterIt) {
   TunerOptions options = options_of(2);
   options.tune_config.scheduler =

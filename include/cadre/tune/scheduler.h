@@ -213,8 +213,8 @@ class Scheduler {
   virtual Decision on_trial_end(const TrialView& trial, const Population& population);
   /// Handles the deadline of an earlier decision. The decision is as above.
   virtual Decision on_deadline(std::int64_t number, const Population& population);
-  /// Handles the start of another controller after an interruption; deadlines of before are gone. The decision is as
-  /// above.
+  /// Handles the start of another controller after an interruption, and the end of a pause of the experiment
+  /// (`cadre resume`); deadlines of before are gone. The decision is as above.
   virtual Decision on_controller_start(const Population& population);
   /// Returns false for a trial that waits for others, so that choose() would not return it however much room there
   /// were: no node is requested for it. Default: true.
