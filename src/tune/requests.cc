@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cadre/error.h"
+#include "tune/held_options.h"
 #include "tune/options/check_search_space.h"
 #include "tune/options/options.h"
 
@@ -30,6 +31,8 @@ ConfigEnqueued enqueued(Config values, TunerOptions options) {
   faults.throw_as("the config cannot be enqueued");
   options.tune_config.points_to_evaluate = {values};
   check_search(options);  // some searchers take none
+  check_held(options.tune_config.scheduler, "scheduler", options, faults);  // a replay trains one trial
+  faults.throw_as("the config cannot be enqueued");
   return {std::move(values)};
 }
 

@@ -288,6 +288,15 @@ TEST(ExperimentRequests, ASearcherThatIsBeingAskedAnswersFirst) {
   EXPECT_EQ(driver.trial(2).config.get<double>("x"), 0.5);
 }
 
+TEST(ExperimentRequests, AReplayTakesNoConfigBesideItsOwn) {
+  TunerOptions options = options_of(1);
+  options.tune_config.scheduler =
+      PopulationBasedTrainingReplay{.schedule = PolicySchedule{{{"x", 0.5}}, {{5, {{"x", 0.25}}}}}};
+  Driver driver(options, 1);
+  EXPECT_THAT(message_of<Error>([&] { to_event(enqueue_request({{"x", 0.75}}), driver.experiment(), options); }),
+              HasSubstr("a replay begins with the first config of its schedule"));
+}
+
 TEST(ExperimentRequests, ASnapshotHasWhatWasEnqueued) {
   Driver driver(options_of(4), 1);
   driver.feed(ConfigEnqueued{{{"x", 0.5}}});
