@@ -1,5 +1,6 @@
 #include "cli/documents.h"
 
+#include "base/host_object.h"
 #include "cli/find.h"
 #include "control/objective.h"
 
@@ -9,12 +10,15 @@ namespace {
 Dict document_of(const tune::ExploitRecord& exploit) {
   List changes;
   for (const auto& [key, before, operation, after] : exploit.changes)
-    changes.push_back(Dict{{"key", key}, {"before", before}, {"operation", operation}, {"after", after}});
+    changes.push_back(Dict{{"key", key},
+                           {"before", base::without_host_objects(before)},
+                           {"operation", operation},
+                           {"after", base::without_host_objects(after)}});
   return {{"training_iteration", exploit.training_iteration},
           {"donor", exploit.donor},
           {"donor_iteration", exploit.donor_iteration},
           {"checkpoint", exploit.checkpoint.string()},
-          {"config", exploit.config.dict()},
+          {"config", base::without_host_objects(exploit.config.value())},
           {"changes", std::move(changes)}};
 }
 
@@ -55,8 +59,8 @@ Dict document_of(const tune::Result& trial) {
   return {{"trial_id", trial.trial_id},
           {"status", to_string(trial.status)},
           {"path", place_text(trial.path)},
-          {"config", trial.config.dict()},
-          {"drawn_config", trial.drawn_config.dict()},
+          {"config", base::without_host_objects(trial.config.value())},
+          {"drawn_config", base::without_host_objects(trial.drawn_config.value())},
           {"sampled", trial.sampled},
           {"metrics", trial.metrics.dict()},
           {"results", trial.num_results()},

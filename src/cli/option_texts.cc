@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/host_object.h"
 #include "cadre/stored.h"
 #include "cadre/tune/tuner.h"
 #include "cli/output.h"
@@ -19,7 +20,7 @@ std::string typed_text(const Value& object);
 
 std::string items_text(const List& items) {
   std::vector<std::string> texts;
-  for (const Value& item : items) texts.push_back(to_json(item));
+  for (const Value& item : items) texts.push_back(to_json(base::without_host_objects(item)));
   return shown(fmt::format("{}", fmt::join(texts, ", ")));
 }
 
@@ -28,7 +29,7 @@ std::string entry_text(const Value& entry) {
   if (!entry.is_dict() || Config(entry.dict()).find("type") == nullptr) return shown(to_json(entry));
   const Config fields(entry.dict());
   const std::string type = value_text(fields.at("type"));
-  if (type == "constant") return shown(to_json(fields.at("value")));
+  if (type == "constant") return shown(to_json(base::without_host_objects(fields.at("value"))));
   if (type == "space" || type == "mutations") return "{" + entries_text(fields.at("entries").dict()) + "}";
   if (type == "values") return "[" + items_text(fields.at("values").items()) + "]";
   std::vector<std::string> arguments;

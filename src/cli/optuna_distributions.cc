@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/host_object.h"
 #include "base/json.h"
 #include "base/utf8.h"
 
@@ -203,13 +204,14 @@ OptunaDistribution distribution_of(const Parameter& parameter) {
 }  // namespace
 
 Value optuna_choice(const Value& value) {
-  if (value.is_string()) return base::to_utf8(value.get<std::string>());
-  const bool is_other = value.is_list() || value.is_dict() || std::holds_alternative<Reference>(value.data());
-  return is_other ? Value(to_json(value)) : value;
+  const Value plain = base::without_host_objects(value);
+  if (plain.is_string()) return base::to_utf8(plain.get<std::string>());
+  const bool is_other = plain.is_list() || plain.is_dict() || std::holds_alternative<Reference>(plain.data());
+  return is_other ? Value(to_json(plain)) : plain;
 }
 
 double OptunaDistribution::internal(const Value& value) const {
-  if (!categorical) return value.get<double>();
+  if (!categorical) return optuna_choice(value).get<double>();
   return static_cast<double>(std::ranges::find(choices, optuna_choice(value)) - choices.begin());
 }
 

@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "base/display_text.h"
+#include "base/host_object.h"
 #include "cadre/error.h"
 #include "tune/console/trial_table.h"
 #include "view/screen.h"
@@ -71,7 +72,8 @@ std::string shown(std::string_view text) { return base::printable(text, encoding
 std::string shown_lines(std::string_view text) { return base::printable_lines(text, encoding()); }
 
 std::string value_text(const Value& value) {
-  return shown(value.is_string() ? value.get<std::string>() : std::string_view(to_json(value)));
+  const Value plain = base::without_host_objects(value);
+  return shown(plain.is_string() ? plain.get<std::string>() : to_json(plain));
 }
 
 std::string values_text(const Dict& values) {

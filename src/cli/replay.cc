@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/host_object.h"
 #include "base/output_file.h"
 #include "cadre/error.h"
 #include "cli/commands.h"
@@ -89,7 +90,8 @@ void run(const ReplayOptions& options) {
   if (!fs::exists(policy, unreadable))
     throw NotFound(trial.exploits.empty()
                        ? "trial " + trial.trial_id +
-                             " has run with one config, and there is nothing to replay: " + to_json(trial.config.dict())
+                             " has run with one config, and there is nothing to replay: " +
+                             to_json(base::without_host_objects(trial.config.value()))
                        : "the policy of trial " + trial.trial_id + " is not there: " + policy.string() +
                              "; an experiment that is continued writes it anew");
   const std::vector<Step> schedule = read_schedule(policy);
@@ -100,7 +102,9 @@ void run(const ReplayOptions& options) {
   if (!options.json) return show(grid, trial, policy, schedule);
   List steps;
   for (const Step& step : schedule)
-    steps.push_back(Dict{{"iteration", step.iteration}, {"trial", step.trial}, {"config", step.config.dict()}});
+    steps.push_back(Dict{{"iteration", step.iteration},
+                         {"trial", step.trial},
+                         {"config", base::without_host_objects(step.config.value())}});
   write_json(Dict{{"trial_id", trial.trial_id}, {"policy", place_text(policy)}, {"schedule", std::move(steps)}});
 }
 

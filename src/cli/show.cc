@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/host_object.h"
 #include "base/native_stack.h"
 #include "cadre/error.h"
 #include "cli/columns.h"
@@ -210,8 +211,9 @@ Dict flat(const Dict& entries) {
 
 void add_config(Page& page, const Result& trial) {
   Pairs pairs;
-  for (const auto& [path, value] : flat(trial.config.dict())) {
-    const Value* drawn = trial.drawn_config.find(path);
+  const Config drawn_config(base::without_host_objects(trial.drawn_config.value()));
+  for (const auto& [path, value] : flat(base::without_host_objects(trial.config.value()).dict())) {
+    const Value* drawn = drawn_config.find(path);
     const bool same = drawn != nullptr && *drawn == value;
     pairs.emplace_back(shown(path), value_text(value) + (same               ? ""
                                                          : drawn == nullptr ? " (not drawn)"

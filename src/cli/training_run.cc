@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/host_object.h"
 #include "base/native_stack.h"
 #include "cli/find.h"
 #include "cli/output.h"
@@ -96,7 +97,7 @@ Dict document_of(const TrainingRun& run) {
           {"attempts", result.attempts},
           {"reports", result.metrics_history.size()},
           {"metrics", result.metrics.dict()},
-          {"config", result.config.dict()},
+          {"config", base::without_host_objects(result.config.value())},
           {"checkpoints", std::move(checkpoints)},
           {"return_value", result.return_value},
           {"error", result.error ? Value(*result.error) : Value()}};

@@ -17,6 +17,7 @@
 #include "base/cut_text.h"
 #include "base/directory.h"
 #include "base/file.h"
+#include "base/host_object.h"
 #include "base/json.h"
 #include "base/percent_encoding.h"
 #include "base/system_error.h"
@@ -274,7 +275,9 @@ void MlflowRun::begin(double time) {
   meta_changed_ = true;
 }
 
-void MlflowRun::set_config(const Config& config) { config_ = config; }
+void MlflowRun::set_config(const Config& config) {
+  config_ = Config(base::without_host_objects(config.value()));
+}
 
 void MlflowRun::add(const Dict& flat_row, const Config& config, double time) {
   if (!started_) {
@@ -284,7 +287,9 @@ void MlflowRun::add(const Dict& flat_row, const Config& config, double time) {
   add_values(flat_row, flat_row, time);
   for (const std::string& path : place_.schedule) {
     const Value* const value = config.find(path);
-    if (value != nullptr && metric_of(*value)) append("config/" + path, *metric_of(*value), step_text(flat_row), time);
+    if (value == nullptr) continue;
+    if (const std::optional<double> number = metric_of(base::without_host_objects(*value)))
+      append("config/" + path, *number, step_text(flat_row), time);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/directory.h"
+#include "base/host_object.h"
 #include "base/json.h"
 #include "loggers/flat_row.h"
 
@@ -61,7 +62,7 @@ std::size_t ResultLog::add(Dict row, const Config& config, double time) {
   if (loggers_.tensorboard) tensorboard_.add(flat, time);
   if (loggers_.mlflow) mlflow_.add(flat, config, time);
   if (!loggers_.json) return waiting_bytes() - before;
-  row.emplace_back("config", config.value());
+  row.emplace_back("config", base::without_host_objects(config.value()));
   base::append_json(pending_json_, row);
   pending_json_ += '\n';
   return waiting_bytes() - before;
@@ -137,7 +138,7 @@ void ResultLog::add_error(std::int64_t attempt, const std::string& message) {
 
 void ResultLog::write_params(const Config& config) {
   mlflow_.set_config(config);
-  base::replace_file(directory_ / kParamsFile, base::to_pretty_json(config.dict()));
+  base::replace_file(directory_ / kParamsFile, base::to_pretty_json(base::without_host_objects(config.value()).dict()));
 }
 
 }  // namespace cadre::loggers

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/host_object.h"
+
 namespace cadre::report {
 namespace {
 
@@ -30,7 +32,11 @@ Value cell_of(const Value* value) {
     const bool is_exact = number > -kExactInDouble && number < kExactInDouble;
     return is_exact ? *value : exact_number(std::to_string(number).c_str());
   }
-  return Dict{{"json", to_json(*value)}};
+  if (base::text_of_host_object(*value) != nullptr) {
+    const Value plain = base::without_host_objects(*value);
+    return cell_of(&plain);
+  }
+  return Dict{{"json", to_json(base::without_host_objects(*value))}};
 }
 
 Value point_of(double number) {

@@ -416,6 +416,9 @@ def test_members_of_enums_reach_trials_as_members_and_are_plain_in_results(fit):
     assert [fast.metrics["same"], fast.config["mode"], slow.config] == [
         False, Mode.FAST, {"mode": "slow", "nested": {"level": 2}}]
     assert type(slow.config["mode"]) is str and type(slow.config["nested"]["level"]) is int
+    last = json.loads((pathlib.Path(slow.path) / "result.json").read_text().splitlines()[-1])
+    params = json.loads((pathlib.Path(slow.path) / "params.json").read_text())
+    assert last["config"] == params == {"mode": "slow", "nested": {"level": 2}}
     first = tune.search.BasicVariantGenerator(points_to_evaluate=[{"mode": Mode.SLOW}])
     space = {"mode": tune.choice(list(Mode)), "nested": {"level": Level.LOW}}
     assert fit(trains, name="points", param_space=space, search_alg=first)[0].metrics["same"]

@@ -200,6 +200,21 @@ TEST(ResultLog, AResultIsALineOfJsonWithItsConfigAndARowWithoutIt) {
   EXPECT_EQ(content_of(directory / "progress.csv"), "loss,eval/accuracy\n0.5,1\n");
 }
 
+TEST(ResultLog, ObjectsOfAHostAreTheirPlainValueOrTheirText) {
+  const Value net{{"$python", Value(Reference{"object", "id"})}, {"repr", Value("Net(3)")}};
+  const Value mode{{"$python", Value("a pickle")}, {"repr", Value("<Mode.SLOW: 'slow'>")}, {"value", Value("slow")}};
+  const TemporaryDirectory directory;
+  ResultLog files(directory.path());
+  const Config config{{"nets", list(net, 1)}, {"nested", {{"mode", mode}}}};
+  files.write_params(config);
+  files.add({{"loss", 0.5}}, config, 1000);
+  files.flush();
+  EXPECT_EQ(content_of(directory / "result.json"),
+            "{\"loss\": 0.5, \"config\": {\"nets\": [\"Net(3)\", 1], \"nested\": {\"mode\": \"slow\"}}}\n");
+  EXPECT_EQ(content_of(directory / "params.json"),
+            "{\n  \"nested\": {\n    \"mode\": \"slow\"\n  },\n  \"nets\": [\n    \"Net(3)\",\n    1\n  ]\n}");
+}
+
 TEST(ResultLog, OnlyTheFilesThatAreWantedAreThere) {
   const std::string event_file = "events.out.tfevents.1000.localhost";
   const std::map<std::string, Loggers> only{{"progress.csv", {.json = false, .tensorboard = false}},

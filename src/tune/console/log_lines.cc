@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/host_object.h"
 #include "base/native_stack.h"
 #include "loggers/result_log.h"
 #include "tune/console/status.h"
@@ -95,7 +96,7 @@ class Narrator {
     }
     if (detail_.verbose < 2 && detail_.trials > kFewTrials) return {};
     return fmt::format("Trial {} started with configuration {}", id,
-                       shortened(to_json(launch.config.dict()), detail_.encoding));
+                       shortened(to_json(base::without_host_objects(launch.config.value())), detail_.encoding));
   }
   std::string operator()(const TakeOver& take_over) const { return (*this)(take_over.start); }
   std::string operator()(const LogResult& result) const {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "base/host_object.h"
 #include "tune/console/trial_table.h"
 #include "tune/result_keys.h"
 
@@ -19,7 +20,7 @@ std::string best_text(const Trial& best, const std::vector<std::string>& paramet
                       base::Encoding encoding) {
   Dict params;
   for (const std::string& path : parameters) {
-    if (const Value* value = best.config.find(path)) params.emplace_back(path, *value);
+    if (const Value* value = best.config.find(path)) params.emplace_back(path, base::without_host_objects(*value));
   }
   return fmt::format("Current best trial: {} with {}={:.6g} and params={}", best.id,
                      base::printable(focus.metric, encoding), best.last_result.get<double>(focus.metric),

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/cut_text.h"
+#include "base/host_object.h"
 #include "tune/result_keys.h"
 
 namespace cadre::tune::console {
@@ -120,7 +121,12 @@ view::Cell value_cell(const Value* value, base::Encoding encoding) {
   if (value == nullptr || value->is_null()) return {};
   if (value->is_integer()) return number_cell(to_json(*value));
   if (value->is_double()) return number_cell(fmt::format("{:.6g}", value->get<double>()));
-  const std::string text = value->is_string() ? value->get<std::string>() : to_json(*value);
+  if (base::text_of_host_object(*value) != nullptr) {
+    const Value plain = base::without_host_objects(*value);
+    return value_cell(&plain, encoding);
+  }
+  const std::string text =
+      value->is_string() ? value->get<std::string>() : to_json(base::without_host_objects(*value));
   return text_cell(base::printable(base::last_bytes(text, kLongestCell), encoding));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/host_object.h"
 #include "base/utf8.h"
 #include "tune/result_keys.h"
 
@@ -24,7 +25,7 @@ loggers::tensorboard::Session session_of(const Trial& trial, const LogEnd& end, 
       .group_name = trial.id, .end_time = time, .success = end.status != TrialStatus::error};
   for (const auto& [path, drawn] : trial.sampled) {
     const Value* now = end.config.find(path);
-    session.hparams.emplace_back(base::to_utf8(path), now == nullptr ? drawn : *now);
+    session.hparams.emplace_back(base::to_utf8(path), now == nullptr ? drawn : base::without_host_objects(*now));
   }
   return session;
 }

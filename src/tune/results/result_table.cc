@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/csv.h"
+#include "base/host_object.h"
 #include "base/json.h"
 #include "cadre/error.h"
 #include "cadre/tune/result.h"
@@ -22,7 +23,7 @@ Dict row_of(const Result& trial, const Metrics* metrics, const Config& config) {
       if (key != "trial_id" && key != "status" && key != "config") row.emplace_back(key, value);
     }
   }
-  row.emplace_back("config", config.dict());
+  row.emplace_back("config", base::without_host_objects(config.value()));
   return row;
 }
 

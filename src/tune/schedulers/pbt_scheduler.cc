@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "base/host_object.h"
 #include "cadre/error.h"
 #include "cadre/stored.h"
 #include "tune/experiment_directory.h"
@@ -107,8 +108,8 @@ std::string describe(const std::vector<Perturbation>& perturbations) {
   if (perturbations.empty()) return " No hyperparameters mutated.";
   std::string text;
   for (const Perturbation& made : perturbations) {
-    text += fmt::format("\n  {} : {} --- ({}) --> {}", made.key, to_json(made.old_value), made.operation,
-                        to_json(made.new_value));
+    text += fmt::format("\n  {} : {} --- ({}) --> {}", made.key, to_json(base::without_host_objects(made.old_value)),
+                        made.operation, to_json(base::without_host_objects(made.new_value)));
   }
   return text;
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/checksum.h"
+#include "base/host_object.h"
 #include "base/json.h"
 #include "base/overload.h"
 #include "base/random.h"
@@ -65,20 +66,12 @@ bool varies(const SpaceEntry& entry, const std::string& path, const Config& poin
                     entry.data());
 }
 
-// Returns the text of an object of a host: of {"$python": ..., "repr": text}, and "value" if it has a plain value, too.
-// nullptr: the value is none.
-const Value* text_of_object(const Dict& value) {
-  const std::size_t entries = find_entry(value, "value") != nullptr ? 3 : 2;
-  const bool is_object = value.size() == entries && value.front().first.starts_with('$');
-  return is_object ? find_entry(value, "repr") : nullptr;
-}
-
 void add_all(const std::string& path, const Value& value, Dict& sampled) {
   if (!value.is_dict() || value.dict().empty()) {
     sampled.emplace_back(path, value);
     return;
   }
-  if (const Value* text = text_of_object(value.dict())) {
+  if (const Value* text = base::text_of_host_object(value)) {
     sampled.emplace_back(path, *text);
     return;
   }
