@@ -1,5 +1,6 @@
 """Spaces, schedulers, stoppers, callbacks and results, as programs for Ray Tune use them."""
 
+import collections
 import enum
 import json
 import math
@@ -327,7 +328,7 @@ def test_bad_options_are_named_before_anything_runs(fit, tmp_path):
         fit(reports_its_config, stop=5)
     with pytest.raises(TypeError, match="in a config cannot be pickled"):
         fit(reports_its_config, param_space={"x": threading.Lock()})
-    with pytest.raises(ValueError, match="x/.*1\": two keys of the dictionary are this text"):
+    with pytest.raises(ValueError, match="two keys of {1: 'a', '1': 'b'} in a config are the text '1'"):
         fit(reports_its_config, param_space={"x": {1: "a", "1": "b"}})
     with pytest.raises(ValueError, match="cpus"):
         fit(tune.with_resources(reports_its_config, {"cpu": 50}))
@@ -422,6 +423,43 @@ def test_members_of_enums_reach_trials_as_members_and_are_plain_in_results(fit):
     first = tune.search.BasicVariantGenerator(points_to_evaluate=[{"mode": Mode.SLOW}])
     space = {"mode": tune.choice(list(Mode)), "nested": {"level": Level.LOW}}
     assert fit(trains, name="points", param_space=space, search_alg=first)[0].metrics["same"]
+
+
+Size = collections.namedtuple("Size", ["width", "height"])
+
+
+def test_tuples_and_keys_of_dictionaries_reach_trials_as_they_are(fit):
+    names = {1: "one", (2, 3): {Level.LOW: [(4,)]}, None: (), "text": Size(5, 6)}
+
+    def trains(config):
+        tune.report({"same": [config["pair"] == (1, 2), config["names"] == names, type(config["names"]["text"]) is Size,
+                              list(map(type, config["names"])) == list(map(type, names))],
+                     "drawn": config["drawn"] in [(1, "a"), (2, "b")], "made": config["made"] == ((1, 2), {3: 4}),
+                     "point": list(config["drawn"])})
+
+    space = {"pair": (1, 2), "names": names, "drawn": tune.choice([(1, "a"), (2, "b")]),
+             "made": tune.sample_from(lambda spec: (spec.config.pair, {3: 4}))}
+    first = tune.search.BasicVariantGenerator(points_to_evaluate=[{"drawn": (2, "b")}])
+    result = fit(trains, param_space=space, search_alg=first)[0]
+    assert result.error is None and result.metrics["same"] == [True] * 4
+    assert [result.metrics[name] for name in ("drawn", "made", "point")] == [True, True, [2, "b"]]
+    assert result.config == {"pair": (1, 2), "names": {1: "one", (2, 3): {1: [(4,)]}, None: (), "text": [5, 6]},
+                             "drawn": (2, "b"), "made": ((1, 2), {3: 4})}
+
+
+def test_tuples_are_mutated_as_they_are(fit):
+    def trains(config):
+        for step in range(8):
+            tune.report({"score": config["x"], "is_tuple": isinstance(config["pair"], tuple)},
+                        checkpoint=lambda directory: pathlib.Path(directory, "x").touch())
+
+    scheduler = PopulationBasedTraining(time_attr="training_iteration", perturbation_interval=2, synch=True,
+                                        hyperparam_mutations={"pair": [(1, 2), (3, 4)]})
+    results = fit(trains, metric="score", mode="max", scheduler=scheduler,
+                  param_space={"x": tune.grid_search([1, 2]), "pair": tune.choice([(1, 2), (3, 4)])})
+    assert all(result.error is None and result.metrics["is_tuple"] for result in results)
+    assert all(result.config["pair"] in [(1, 2), (3, 4)] for result in results)
+    assert pathlib.Path(results.experiment_path, "pbt_global.txt").read_text()  # a trial went on with another config
 
 
 def test_scalars_of_numpy_are_values_of_configs(fit):

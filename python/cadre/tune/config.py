@@ -237,7 +237,7 @@ def _stored_searcher(searcher, param_space, tune_config):
                          "does not override set_search_properties(); leave domains out of param_space")
     stored = {"searcher": searcher._stored(), **getattr(searcher, "_tune_config", {})}
     if "points_to_evaluate" in stored:  # may have objects, as the space
-        stored["points_to_evaluate"] = _values.encode(stored["points_to_evaluate"])
+        stored["points_to_evaluate"] = _values.encode(list(stored["points_to_evaluate"]))
     if searcher.metric and not tune_config.metric:
         stored.update({"metric": searcher.metric, "mode": searcher.mode})
     return stored

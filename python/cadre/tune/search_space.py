@@ -201,7 +201,7 @@ def stored_entry(entry):
 
 def _may_be_space(entry):
     """Returns true for constants that mutations can reach one by one."""
-    return entry and all(isinstance(key, str) and key and "/" not in key for key in entry)
+    return entry and all(type(key) is str and key and "/" not in key for key in entry)
 
 
 def has_domains(entry, but=()):

@@ -58,6 +58,15 @@ def case_tuples_are_sequences(folder):
     return fit(trains, folder, param_space={"pair": (1, 2)})[0].metrics["sum"]
 
 
+def case_tuples_and_keys_stay_as_they_are(folder):
+    def trains(config):
+        tune.report({"seen": repr([config["pair"], config["names"], config["drawn"]])})
+
+    space = {"pair": (1, 2), "names": {1: "one", 2: [(3,)]}, "drawn": tune.choice([(4, "a")])}
+    result = fit(trains, folder, param_space=space)[0]
+    return [result.metrics["seen"], repr([result.config["pair"], result.config["names"], result.config["drawn"]])]
+
+
 def case_a_config_is_the_trials_own(folder):
     def trains(config):
         config["x"] = 100

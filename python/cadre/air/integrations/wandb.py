@@ -138,5 +138,5 @@ def _set_api_key(file, key):
 def _plain(config):
     """Returns a config whose objects are shown by their repr."""
     return {key: value.repr if isinstance(value, _values.PickledObject) else
-            value if isinstance(value, (type(None), bool, int, float, str, list)) else repr(value)
+            value if isinstance(value, (type(None), bool, int, float, str, list, tuple)) else repr(value)
             for key, value in flat(config).items()}
