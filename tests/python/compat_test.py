@@ -1,5 +1,6 @@
 """Programs for Ray: unchanged (python -m cadre.compat.ray program.py), and what they use beside Tuner."""
 
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -101,6 +102,22 @@ def test_metadata_of_a_checkpoint_travel_with_it(fit, tmp_path):
     copy = checkpoint.to_directory()
     assert tune.Checkpoint(copy).get_metadata()["classes"] == 10
     shutil.rmtree(copy)
+
+
+def test_a_copy_of_a_checkpoint_that_is_read_only_can_be_written_to(tmp_path):
+    inner = tmp_path / "made" / "inner"
+    inner.mkdir(parents=True)
+    (inner / "weights").write_text("1")
+    (inner / "weights").chmod(0o444)
+    inner.chmod(0o555)
+    checkpoint = tune.Checkpoint.from_directory(tmp_path / "made")
+    for target in (None, tmp_path / "copies" / "copy", tmp_path / "copies"):
+        copy = pathlib.Path(checkpoint.to_directory(target), "inner")
+        assert (copy / "weights").read_text() == "1"
+        assert [path.stat().st_mode & 0o200 for path in (copy, copy / "weights")] == [0o200, 0o200]
+    shutil.rmtree(tmp_path / "made")
+    with pytest.raises((OSError, cadre.NotFound)):
+        checkpoint.to_directory()
 
 
 def squares(config):

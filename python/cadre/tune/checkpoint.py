@@ -14,6 +14,10 @@ from cadre import _core
 _METADATA_FILE = ".user_metadata.json"  # .metadata.json, as Ray calls it, is what Cadre knows of a checkpoint
 
 
+def _raise(error):
+    raise error
+
+
 class Checkpoint:
     """A directory. One that was reported belongs to the experiment and never changes."""
 
@@ -38,10 +42,15 @@ class Checkpoint:
         yield reading.path
 
     def to_directory(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Copies the files into a directory, by default a new temporary one, and returns its path."""
+        """Copies the files into a directory, by default a new temporary one, and returns its path. The copies can be written
+        to, whatever the modes of the files are."""
         path = tempfile.mkdtemp(prefix="checkpoint_") if path is None else os.fspath(path)
         with self.as_directory() as directory:
-            shutil.copytree(directory, path, dirs_exist_ok=True)
+            for folder, _, names in os.walk(directory, onerror=_raise, followlinks=True):
+                target = os.path.join(path, os.path.relpath(folder, directory))
+                os.makedirs(target, exist_ok=True)
+                for name in names:
+                    shutil.copyfile(os.path.join(folder, name), os.path.join(target, name))
         return path
 
     def get_metadata(self) -> dict[str, Any]:
