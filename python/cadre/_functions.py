@@ -2,15 +2,33 @@
 
 import pickle
 import sys
+import weakref
 
 from cadre import _core, _pickle, _values
 
 _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
-# Functions that this process has pickled or loaded, by the ids of their objects.
+# Functions of this process's Tuners, by the ids of their objects, as long as something has their values.
+_own: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+# Functions that this process has loaded, likewise.
 _loaded: dict = {}
 # What functions have returned, because it may hold objects that are needed until the trial that they are for begins.
 _returned: list = []
+
+
+class _Own:
+    """A function of this process."""
+
+    function = None
+
+
+class _HostFunction(dict):
+    """The value of a HostFunction, which holds the function."""
+
+    own = None
+
+    def __reduce__(self):
+        return dict, (dict(self),)
 
 
 def name_of(function):
@@ -20,16 +38,20 @@ def name_of(function):
     return getattr(function, "__name__", None) or type(function).__name__
 
 
-def to_host_function(function, **others):
-    """Returns the value of a HostFunction, which holds the function's pickle in the object store, with other entries.
-    Raises TypeError, naming what cannot be pickled."""
+def to_host_function(function, is_called_here=True, **others):
+    """Returns the value of a HostFunction, which holds the function's pickle in the object store, with other entries. As
+    long as the value lives, load() returns this very function, unless is_called_here is false: then the value does not
+    hold it. Raises TypeError, naming what cannot be pickled."""
     try:
         pickled = _pickle.dumps(function)
     except Exception as error:
         raise TypeError(f"{name_of(function)} cannot be pickled{_culprit(function)}: {error}") from error
     reference = _core.put_bytes(pickled)
-    _loaded[reference.id] = function
-    return {"pickle": reference, "python": _PYTHON, **others}
+    value = _HostFunction(pickle=reference, python=_PYTHON, **others)
+    if is_called_here:
+        value.own = _own.setdefault(reference.id, _Own())  # equal pickles have one id
+        value.own.function = function
+    return value
 
 
 def to_inline_function(function, **others):
@@ -46,6 +68,9 @@ def load(value):
     if "inline" in value:
         return _pickle.from_text(value["inline"])
     reference = value["pickle"]
+    own = _own.get(reference.id)
+    if own is not None:
+        return own.function
     if reference.id not in _loaded:
         if value["python"] != _PYTHON:
             raise _core.InvalidArgument(
@@ -53,11 +78,6 @@ def load(value):
                 "it: continue the experiment with that one")
         _loaded[reference.id] = pickle.loads(_core.get_bytes(reference))
     return _loaded[reference.id]
-
-
-def forget(value):
-    """Releases the function of a HostFunction's value, whose pickle stays."""
-    _loaded.pop(value["pickle"].id, None)
 
 
 def call(value, arguments):
@@ -68,9 +88,10 @@ def call(value, arguments):
     return returned
 
 
-def forget_returned():
-    """Releases the objects in what functions have returned. Called after fit(), when trials have them as files."""
+def forget_after_fit():
+    """Releases the objects in what functions have returned, which trials have as files after fit(), and loaded functions."""
     _returned.clear()
+    _loaded.clear()
 
 
 def _culprit(function):

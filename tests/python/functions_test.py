@@ -1,16 +1,18 @@
 """Training functions and classes of every kind, and how they end."""
 
 import functools
+import gc
 import os
 import random
 import signal
 import tempfile
 import threading
 import time
+import weakref
 
 import pytest
 
-from cadre import tune
+from cadre import _functions, tune
 
 
 def reports_once(config):
@@ -373,6 +375,33 @@ def test_a_class_without_the_base_and_what_is_no_function_are_refused():
         tune.Tuner(5)
     with pytest.raises(ValueError, match="registered as 'unknown'"):
         tune.Tuner("unknown")
+
+
+class Large:
+    """What functions of an experiment hold."""
+
+
+def test_the_functions_of_an_experiment_go_with_its_tuner_and_results(fit, tmp_path):
+    trained, stopped = Large(), Large()
+    gone = [weakref.ref(trained), weakref.ref(stopped)]
+    called = []
+
+    def trains(config, held=trained):
+        tune.report({"x": 1})
+        tune.report({"x": 2})
+
+    def stop(trial_id, result, held=stopped):
+        called.append(held)  # of this very function, in this process
+        return result["x"] >= 1
+
+    results = fit(trains, stop=stop)
+    assert results[0].metrics["x"] == 1 and called == [stopped]
+    called.clear()
+    del results, trains, stop, trained, stopped
+    gc.collect()
+    assert [one() for one in gone] == [None, None]
+    assert tune.Tuner.restore(tmp_path / "experiment").fit()[0].metrics["x"] == 1
+    assert not _functions._loaded
 
 
 def test_what_cannot_be_pickled_is_named():

@@ -80,15 +80,13 @@ def rows_to_batch(rows, where):
 def to_host_function(call):
     """Returns the value from which make_call() makes the function."""
     try:
-        value = _functions.to_host_function(call)
+        return _functions.to_host_function(call, is_called_here=False)  # its workers load it, and what it holds may be large
     except TypeError:
         try:
             _pickle.dumps(call.function)
         except Exception:
             return _functions.to_host_function(call.function)  # raises, and names the variable
         raise
-    _functions.forget(value)  # its workers load it, and what it holds may be large
-    return value
 
 
 def make_call(value, epoch):

@@ -105,6 +105,7 @@ class Tuner:
         tuner = cls(_restored=_core.restore_tuner(
             place, function, resume_errored, restart_errored, False, extension, (publish_config or PublishConfig())._stored(),
             listed if listed.hooks else None, listed.hooks))
+        tuner._description = extension
         tuner._restored_from = place
         tuner._live = live
         return tuner
@@ -128,7 +129,7 @@ class Tuner:
             with _notebook.shown(self._live):
                 results = self._tuner.fit(takes_signals=_runs.prepare_for_fit())
         finally:
-            _functions.forget_returned()
+            _functions.forget_after_fit()
         if results.is_interrupted:
             print(f"cadre: the experiment was interrupted, and everything that was reported is saved. "
                   f"Tuner.restore({results.experiment_path!r}) goes on with it.", file=sys.stderr)
