@@ -15,7 +15,7 @@ import pytest
 FOLDER = pathlib.Path(__file__).parent / "both"
 MODULES = sorted(file.stem for file in FOLDER.glob("*_cases.py") if file.stem != "run_cases")
 # Where Cadre is different on purpose: docs/python.md says why.
-DIFFERENT = {"case_a_config_is_the_trials_own"}
+DIFFERENT = {"case_a_config_is_the_trials_own", "case_a_number_is_no_trainable"}
 
 
 def facts(which, module, programs, cases=()):

@@ -198,14 +198,14 @@ def _adapted(trainable):
     """Returns a trainable, or the one that is registered by a name, with its parameters and resources."""
     if isinstance(trainable, str):
         if trainable not in _registered:
-            raise ValueError(f"no trainable is registered as {trainable!r}; register_trainable() does that")
+            raise _core.InvalidArgument(f"no trainable is registered as {trainable!r}; register_trainable() does that")
         trainable = _registered[trainable]
     return trainable if isinstance(trainable, _Adapted) else _Adapted(trainable, {}, None)
 
 
 def stored_trainable(trainable):
-    """Returns a trainable in the form in which it is stored. Raises TypeError if it is none, ValueError for a name that
-    is not registered."""
+    """Returns a trainable in the form in which it is stored. Raises TypeError if it is none, InvalidArgument for a
+    name that is not registered."""
     adapted = _adapted(trainable)
     function = adapted.function
     if not callable(function):

@@ -3,7 +3,7 @@
     run_cases.py ray|cadre <module> <file> [<case>...]
 
 A case is a function case_*(folder) against Ray's public API, which returns facts: values that JSON has. An exception is a
-fact too: the classes of Python's by which a program would catch it.
+fact too: the classes by which a program would catch it, Python's and those of ray.tune and ray.train.
 """
 
 import importlib
@@ -22,7 +22,16 @@ def facts_of(case):
         except Exception as error:
             if os.environ.get("SHOW"):
                 traceback.print_exc()
-            return {"raised": [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]}
+            return {"raised": [name for kind in type(error).__mro__ for name in names_of(kind)]}
+
+
+def names_of(kind):
+    """Returns the names of a class of Python's or of Ray's public API."""
+    from ray import train, tune
+
+    if kind.__module__ == "builtins":
+        return [kind.__name__]
+    return sorted({name for module in (train, tune) for name in module.__all__ if getattr(module, name) is kind})
 
 
 def main():
