@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -28,6 +30,7 @@
 #include "data/unified_schema.h"
 #include "data/worker_pool.h"
 #include "engine/local/local_engine.h"
+#include "resources/control_group.h"
 
 namespace cadre::data {
 namespace {
@@ -746,7 +749,10 @@ std::int64_t memory_limit(const ExecutionOptions& options) {
   if (options.memory_limit_bytes) return *options.memory_limit_bytes;
   constexpr std::int64_t kMost = std::int64_t{2} << 30;
   const std::int64_t machine = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
-  return std::min(machine / 4, kMost);
+  const std::optional<resources::GroupMemory> group = resources::group_limits().memory;
+  const std::uint64_t most = group ? group->limit_bytes : std::numeric_limits<std::uint64_t>::max();
+  const auto usable = static_cast<std::int64_t>(std::min(static_cast<std::uint64_t>(machine), most));
+  return std::min(usable / 4, kMost);
 }
 
 std::int64_t thread_count(const ExecutionOptions& options) {

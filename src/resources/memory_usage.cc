@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "resources/control_group.h"
+
 namespace cadre::resources {
 namespace {
 namespace fs = std::filesystem;
@@ -46,6 +48,11 @@ std::optional<MachineMemory> machine_memory() {
     if (line.starts_with("MemAvailable:")) available_kib = value();
   }
   if (total_kib == 0 || available_kib == 0) return std::nullopt;
+  const std::optional<GroupMemory> group = group_limits().memory;
+  if (group && group->limit_bytes / 1024 < total_kib) {
+    total_kib = std::max<std::uint64_t>(group->limit_bytes / 1024, 1);
+    available_kib = std::min(available_kib, total_kib - std::min(total_kib, group->used_bytes / 1024));
+  }
   return MachineMemory{total_kib, std::min(total_kib, available_kib)};
 }
 

@@ -9,6 +9,7 @@
 
 namespace cadre::resources {
 
+// The machine is the container, or another control group, where that may use less memory.
 struct MemoryUsage {
   std::uint64_t used_bytes = 0;   // machine: memory that is not available without swapping
   std::uint64_t total_bytes = 0;  // machine

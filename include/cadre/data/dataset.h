@@ -65,7 +65,7 @@ struct ExecutionOptions {
   /// Bytes that are held at a time between reading and the use of the rows; at least 1 MiB. The limit is divided evenly
   /// among the operators that run at the same time. A piece of a file that cannot be read in smaller parts, or a
   /// function's result for one batch, may exceed it if it is larger than that share. Memory that a function allocates
-  /// itself does not count. Default: a quarter of the machine's memory, at most 2 GiB.
+  /// itself does not count. Default: a quarter of the memory that this process may use, at most 2 GiB.
   std::optional<std::int64_t> memory_limit_bytes = {};
   /// Threads that read and transform rows; above 0. Default: the CPUs that this process may use.
   std::optional<std::int64_t> num_threads = {};

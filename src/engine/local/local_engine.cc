@@ -17,6 +17,7 @@
 #include "cadre/error.h"
 #include "channel/codec.h"
 #include "engine/local/last_output.h"
+#include "resources/control_group.h"
 
 namespace cadre::engine::local {
 namespace {
@@ -41,7 +42,8 @@ Resources machine_resources() {
   const bool known = ::sched_getaffinity(0, CPU_ALLOC_SIZE(most_cpus), set) == 0;
   const int cpus = known ? CPU_COUNT_S(CPU_ALLOC_SIZE(most_cpus), set) : 1;
   CPU_FREE(set);
-  return {.cpus = static_cast<double>(cpus), .gpus = 0, .custom = {}};
+  const double most = std::max(1.0, std::floor(resources::group_limits().cpus.value_or(cpus)));
+  return {.cpus = std::min<double>(cpus, most), .gpus = 0, .custom = {}};
 }
 
 LocalEngine::Claim::Claim(ForkServerConnection& of) : server(of) {
