@@ -1,6 +1,7 @@
 """Spaces, schedulers, stoppers, callbacks and results, as programs for Ray Tune use them."""
 
 import collections
+import datetime
 import enum
 import json
 import math
@@ -423,6 +424,13 @@ def test_members_of_enums_reach_trials_as_members_and_are_plain_in_results(fit):
     first = tune.search.BasicVariantGenerator(points_to_evaluate=[{"mode": Mode.SLOW}])
     space = {"mode": tune.choice(list(Mode)), "nested": {"level": Level.LOW}}
     assert fit(trains, name="points", param_space=space, search_alg=first)[0].metrics["same"]
+
+
+def test_a_time_budget_may_be_a_timedelta(fit, tmp_path):
+    results = fit(reports_its_config, time_budget_s=datetime.timedelta(hours=1))
+    longer = tune.Extension(time_budget_s=datetime.timedelta(hours=2))
+    more = tune.Tuner.restore(tmp_path / "experiment", extend=longer).fit()
+    assert [grid._results.options["tune_config"]["time_budget"] for grid in (results, more)] == [3600, 7200]
 
 
 Size = collections.namedtuple("Size", ["width", "height"])

@@ -1,5 +1,6 @@
 """Options of experiments."""
 
+import datetime
 import os
 from dataclasses import dataclass, field
 from enum import Enum
@@ -18,7 +19,7 @@ class TuneConfig:
     scheduler: Optional[Any] = None  # of cadre.tune.schedulers; default: each trial runs to its end
     num_samples: int = 1  # draws from the space; each makes as many trials as its grids have combinations
     max_concurrent_trials: Optional[int] = None  # default: as many as the resources allow
-    time_budget_s: Optional[Union[int, float]] = None  # of the whole experiment; default: none
+    time_budget_s: Optional[Union[int, float, datetime.timedelta]] = None  # of the whole experiment; default: none
     reuse_actors: bool = False  # no meaning here: a process costs milliseconds
     trial_name_creator: Optional[Callable] = None
     trial_dirname_creator: Optional[Callable] = None
@@ -172,7 +173,7 @@ class Extension:
 
     num_samples: Optional[int] = None  # in all, with those that have trials already
     max_concurrent_trials: Optional[int] = None
-    time_budget_s: Optional[Union[int, float]] = None  # in all; trials that it had ended go on
+    time_budget_s: Optional[Union[int, float, datetime.timedelta]] = None  # in all; trials that it had ended go on
     stop: Optional[Union[Dict, Callable, List, Any]] = None  # trials that ended only because of the former one go on
     param_space: Optional[Dict] = None  # of the trials to come
     search_alg: Optional[Any] = None  # it learns from the trials before
@@ -183,10 +184,16 @@ class Extension:
         config = TuneConfig(metric=metric, mode=mode, search_alg=self.search_alg, scheduler=self.scheduler)
         options = stored_options(self.param_space, config, RunConfig(stop=self.stop))
         stored = {"num_samples": self.num_samples, "max_concurrent_trials": self.max_concurrent_trials,
-                  "time_budget": self.time_budget_s, "stop": options["run_config"]["stop"] if self.stop else None,
+                  "time_budget": seconds_of(self.time_budget_s),
+                  "stop": options["run_config"]["stop"] if self.stop else None,
                   "param_space": options["param_space"] if self.param_space else None,
                   "searcher": options["tune_config"].get("searcher"), "scheduler": options["tune_config"].get("scheduler")}
         return {name: value for name, value in stored.items() if value is not None}
+
+
+def seconds_of(time):
+    """Returns a time that is a number of seconds, a timedelta or None as a number, or None."""
+    return time.total_seconds() if isinstance(time, datetime.timedelta) else time
 
 
 def stored_stop(stop):
@@ -248,7 +255,8 @@ def stored_options(param_space, tune_config, run_config):
     from cadre.tune.search_space import stored_space
 
     tune = {"metric": tune_config.metric or "", "mode": tune_config.mode, "num_samples": tune_config.num_samples,
-            "max_concurrent_trials": tune_config.max_concurrent_trials or 0, "time_budget": tune_config.time_budget_s,
+            "max_concurrent_trials": tune_config.max_concurrent_trials or 0,
+            "time_budget": seconds_of(tune_config.time_budget_s),
             "seed": tune_config.seed or 0}
     if tune_config.search_alg is not None:
         tune.update(_stored_searcher(tune_config.search_alg, param_space or {}, tune_config))

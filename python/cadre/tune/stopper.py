@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any, Callable
 
-from cadre.tune.config import stored_stop
+from cadre.tune.config import seconds_of, stored_stop
 
 
 class Stopper:
@@ -64,8 +64,7 @@ class TimeoutStopper(_StopperOfCadre):
     _type = "TimeoutStopper"
 
     def __init__(self, timeout: float | datetime.timedelta) -> None:
-        seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
-        super().__init__(timeout=float(seconds))
+        super().__init__(timeout=float(seconds_of(timeout)))
 
 
 class FunctionStopper(Stopper):
