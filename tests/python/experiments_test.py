@@ -8,6 +8,7 @@ import math
 import os
 import pathlib
 import pickle
+import random
 import shutil
 import tempfile
 import threading
@@ -56,6 +57,15 @@ def test_domains_draw_samples_in_any_program():
     double = tune.sample_from(lambda spec: 2 * spec.config.lr)
     assert double.sample({"lr": 3}) == 6 and double.sample([{"lr": 1}, {"lr": 2}], size=2) == [2, 4]
     assert tune.sample_from(lambda: 7).sample() == 7
+
+
+def test_domains_draw_samples_of_seeds_and_generators():
+    numpy = pytest.importorskip("numpy")
+    for make in (random.Random, numpy.random.default_rng, numpy.random.RandomState, numpy.int64):
+        for domain in (tune.randint(0, 1 << 40), tune.randn(), tune.choice(["a", {"b": 1}]), tune.qlograndint(1, 99, 3)):
+            first = domain.sample(size=5, random_state=make(3))
+            assert first == domain.sample(size=5, random_state=make(3))
+            assert all(type(value) in (int, float, str, dict) for value in first)
 
 
 def trains_from_checkpoints(config):

@@ -19,12 +19,13 @@ class Domain:
         self._members = members
 
     def sample(self, config: Any = None, size: int = 1, random_state=None) -> Any:
-        """Returns a value or, with a size above 1, a list of values, of this process's generator `random` or of one
-        with a seed. Trials get their values from the experiment's own generators. config: the argument of a function of
-        sample_from(), or a list with one for each value; other domains ignore it."""
-        generator = random_state if hasattr(random_state, "random") else random
-        if isinstance(random_state, int):
-            generator = random.Random(random_state)
+        """Returns a value or, with a size above 1, a list of values, of this process's generator `random`, or of
+        random_state: a seed, a random.Random, or a generator of numpy's, which seeds one. Trials get their values from the
+        experiment's own generators. config: the argument of a function of sample_from(), or a list with one for each
+        value; other domains ignore it."""
+        generator = random if random_state is None else random_state
+        if not isinstance(generator, random.Random) and generator is not random:
+            generator = random.Random(random_state.random() if hasattr(random_state, "random") else int(random_state))
         values = [self._sample(generator) for _ in range(size)]
         return values[0] if size == 1 else values
 
