@@ -1,5 +1,5 @@
-// Objects of a host in configs: a dictionary of a key that begins with "$", from which the host makes the object, "repr",
-// its text, and "value" if it has a plain value, too (docs/formats.md).
+// Objects of a host in configs: a dictionary of a key that begins with "$", from which the host makes the object,
+// "repr", its text, and "value" if it has a plain value, too (docs/formats.md).
 #pragma once
 
 #include "cadre/value.h"

@@ -89,8 +89,7 @@ void run(const ReplayOptions& options) {
   std::error_code unreadable;
   if (!fs::exists(policy, unreadable))
     throw NotFound(trial.exploits.empty()
-                       ? "trial " + trial.trial_id +
-                             " has run with one config, and there is nothing to replay: " +
+                       ? "trial " + trial.trial_id + " has run with one config, and there is nothing to replay: " +
                              to_json(base::without_host_objects(trial.config.value()))
                        : "the policy of trial " + trial.trial_id + " is not there: " + policy.string() +
                              "; an experiment that is continued writes it anew");

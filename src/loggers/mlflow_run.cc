@@ -275,9 +275,7 @@ void MlflowRun::begin(double time) {
   meta_changed_ = true;
 }
 
-void MlflowRun::set_config(const Config& config) {
-  config_ = Config(base::without_host_objects(config.value()));
-}
+void MlflowRun::set_config(const Config& config) { config_ = Config(base::without_host_objects(config.value())); }
 
 void MlflowRun::add(const Dict& flat_row, const Config& config, double time) {
   if (!started_) {

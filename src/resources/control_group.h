@@ -18,8 +18,8 @@ struct GroupLimits {
 };
 
 // Returns the limits of this process: the lowest of its group and all groups above it that are seen here, which in a
-// container are those from its own on. `groups`: the file in which the kernel lists the groups of the process; `root`: the
-// folder of all groups. Groups of version 1 are ignored.
+// container are those from its own on. `groups`: the file in which the kernel lists the groups of the process; `root`:
+// the folder of all groups. Groups of version 1 are ignored.
 GroupLimits group_limits(const std::filesystem::path& groups = "/proc/self/cgroup",
                          const std::filesystem::path& root = "/sys/fs/cgroup");
 

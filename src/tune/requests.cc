@@ -30,7 +30,7 @@ ConfigEnqueued enqueued(Config values, TunerOptions options) {
   check_point(values.dict(), options.param_space, "value", faults);
   faults.throw_as("the config cannot be enqueued");
   options.tune_config.points_to_evaluate = {values};
-  check_search(options);  // some searchers take none
+  check_search(options);                                                    // some searchers take none
   check_held(options.tune_config.scheduler, "scheduler", options, faults);  // a replay trains one trial
   faults.throw_as("the config cannot be enqueued");
   return {std::move(values)};

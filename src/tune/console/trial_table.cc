@@ -125,8 +125,7 @@ view::Cell value_cell(const Value* value, base::Encoding encoding) {
     const Value plain = base::without_host_objects(*value);
     return value_cell(&plain, encoding);
   }
-  const std::string text =
-      value->is_string() ? value->get<std::string>() : to_json(base::without_host_objects(*value));
+  const std::string text = value->is_string() ? value->get<std::string>() : to_json(base::without_host_objects(*value));
   return text_cell(base::printable(base::last_bytes(text, kLongestCell), encoding));
 }
 
