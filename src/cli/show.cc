@@ -10,6 +10,7 @@
 
 #include "base/host_object.h"
 #include "base/native_stack.h"
+#include "base/reason_line.h"
 #include "cadre/error.h"
 #include "cli/columns.h"
 #include "cli/commands.h"
@@ -113,7 +114,7 @@ Order table_order(const ResultGrid& grid, Order order) {
   return order;
 }
 
-// Trials that have failed for the same reason: the first line of their error.
+// Trials that have failed for the same reason: the same line of their errors, as base::reason_line() finds it.
 struct SameFailures {
   std::string reason = {};
   std::string first = {};  // its id
@@ -126,7 +127,7 @@ std::vector<std::string> failure_lines(const std::vector<const Result*>& trials)
   std::map<std::string, std::size_t> places;  // by the reason
   for (const Result* trial : trials) {
     if (!trial->error) continue;
-    const std::string reason = shown(std::string_view(*trial->error).substr(0, trial->error->find('\n')));
+    const std::string reason = shown(base::reason_line(*trial->error));
     const auto [place, is_new] = places.emplace(reason, failures.size());
     if (is_new) failures.push_back({.reason = reason, .first = trial->trial_id});
     ++failures[place->second].count;

@@ -234,6 +234,16 @@ class ReportTest(browser.PageTest):
             first = page.text_content(f'.failure pre[data-trial="{failed[0]["trial_id"]}"]')
             self.assertEqual(first, (pathlib.Path(failed[0]["path"]) / "error.txt").read_text())
 
+    def test_failures_of_python_are_grouped_by_the_exception_and_not_by_the_title_of_the_traceback(self):
+        title = "Traceback (most recent call last):"
+        lines = f'{title}\n  File "a.py", line 3, in train\nKeyError: 1\n'
+        again = "\nDuring handling of the above exception, another exception occurred:\n\n"
+        with self.page(self.report(self.search)) as page:
+            for error, reason in (("", ""), ("\nno memory\nbye", "no memory"), (lines, "KeyError: 1"),
+                                  ("Attempt 2: " + lines, "Attempt 2: KeyError: 1"), (title, title),
+                                  (lines + again + lines.replace("KeyError: 1", "OSError: full\nof it"), "OSError: full")):
+                self.assertEqual(page.evaluate("(error) => cadre.reasonLine(error)", error), reason)
+
     def test_checkpoints_have_paths_to_copy(self):
         kept = {one["path"] for trial in self.trials.values() for one in trial["best_checkpoints"]}
         with self.page(self.report(self.population)) as page:

@@ -128,6 +128,13 @@ TEST_F(LogLines, AReasonIsSaidOnceWhateverTheDirectoryAndTheAddresses) {
             "2 trials failed: another reason\n  /results/mine/00000/error.txt of trial 00000, and of others");
 }
 
+TEST_F(LogLines, AnErrorOfPythonIsSummarisedByItsExceptionAndNotByTheTitleOfItsTraceback) {
+  feed(ControllerStarted{{.cpus = 2}});
+  feed(FunctionThrew{0, 1, "Traceback (most recent call last):\n  File \"a.py\", line 3, in train\nKeyError: 'lr'\n"});
+  EXPECT_EQ(errors_text({&experiment_.trials()[0]}, "/results/mine", base::Encoding::utf8),
+            "Trial 00000 errored after 0 iterations: KeyError: 'lr'\n  /results/mine/00000/error.txt");
+}
+
 TEST_F(LogLines, TheVerboseHearOfEachResultAndCheckpoint) {
   detail_.verbose = 2;
   feed(ControllerStarted{{.cpus = 2}});

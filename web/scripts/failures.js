@@ -1,4 +1,4 @@
-// Failures with their last lines, grouped by their first line.
+// Failures with their last lines, grouped by the line that says what happened.
 "use strict";
 
 cadre.sections.push({
@@ -8,8 +8,8 @@ cadre.sections.push({
     const {in_all: all, items} = experiment.document.failures;
     const groups = new Map();
     for (const item of items) {
-      const first = (item.error ?? item.last_lines ?? "").split("\n").find((line) => line.trim()) ?? "no message";
-      const key = item.error ? first : first.replace(/^Attempt \d+: /, "");
+      const reason = cadre.reasonLine(item.error ?? item.last_lines ?? "") || "no message";
+      const key = item.error ? reason : reason.replace(/^Attempt \d+: /, "");
       if (!groups.has(key)) groups.set(key, []);
       groups.get(key).push(item);
     }

@@ -10,6 +10,27 @@ cadre.printable = (text) =>
 // Returns a text on one line.
 cadre.line = (text) => cadre.printable(text).replace(/[\n\t]+/g, " ");
 
+// Returns the line of an error that says what happened: the first one that is not empty. If that introduces a traceback
+// of Python's, returns what stands before it, and the line of the exception that was raised last (base/reason_line.h).
+cadre.reasonLine = (error) => {
+  const lines = error.split("\n");
+  const title = "Traceback (most recent call last):";
+  const begin = lines.findIndex((line) => line.trim());
+  if (begin === -1) return "";
+  if (!lines[begin].endsWith(title)) return lines[begin];
+  let exception = "";
+  let inFrames = true;
+  for (const line of lines.slice(begin + 1)) {
+    if (line === title) {
+      inFrames = true;
+    } else if (inFrames && line && !line.startsWith(" ")) {
+      exception = line;
+      inFrames = false;
+    }
+  }
+  return exception ? lines[begin].slice(0, -title.length) + exception : lines[begin];
+};
+
 // Returns a number with at most so many significant digits.
 cadre.number = (value, digits = 6) => {
   if (typeof value !== "number") return "";

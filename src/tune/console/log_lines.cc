@@ -7,6 +7,7 @@
 
 #include "base/host_object.h"
 #include "base/native_stack.h"
+#include "base/reason_line.h"
 #include "loggers/result_log.h"
 #include "tune/console/status.h"
 #include "tune/console/trial_table.h"
@@ -38,8 +39,6 @@ std::string numbers_text(const Metrics& metrics, const LogDetail& detail) {
   }
   return shortened(text, detail.encoding);
 }
-
-std::string first_line(const std::string& message) { return message.substr(0, message.find('\n')); }
 
 // Returns the lines of the message, all but the first indented.
 std::string lines_text(const std::string& message, base::Encoding encoding) {
@@ -163,10 +162,10 @@ std::string reason_of(const Trial& trial, const std::string& message) {
 std::string errors_text(const std::vector<const Trial*>& trials, const std::string& directory,
                         base::Encoding encoding) {
   const Trial& first = *trials.front();
-  if (trials.size() == 1)
-    return error_text(first, training_iteration(first.last_result), first_line(first.error), directory, encoding);
-  return fmt::format("{} trials failed: {}\n{} of trial {}, and of others", trials.size(),
-                     shortened(first_line(first.error), encoding), file_text(first, directory, encoding), first.id);
+  const std::string reason = base::reason_line(first.error);
+  if (trials.size() == 1) return error_text(first, training_iteration(first.last_result), reason, directory, encoding);
+  return fmt::format("{} trials failed: {}\n{} of trial {}, and of others", trials.size(), shortened(reason, encoding),
+                     file_text(first, directory, encoding), first.id);
 }
 
 }  // namespace cadre::tune::console

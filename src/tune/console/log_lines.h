@@ -37,8 +37,8 @@ std::string error_text(const Trial& trial, std::int64_t iteration, const std::st
 // reason have the same text.
 std::string reason_of(const Trial& trial, const std::string& message);
 
-// Describes one or more trials that failed for good for the same reason: their number, the first line of the message
-// and the file of the first trial.
+// Describes one or more trials that failed for good for the same reason: their number, the line of the message that
+// says what happened, and the file of the first trial.
 std::string errors_text(const std::vector<const Trial*>& trials, const std::string& directory, base::Encoding encoding);
 
 }  // namespace cadre::tune::console
