@@ -89,6 +89,16 @@ Value list_at(nb::handle object, const std::string& path, int depth) {
   return items;
 }
 
+// Returns false for an array or tensor of several numbers, or of none, whose item() raises an error.
+bool has_one_item(nb::handle array) {
+  if (!nb::hasattr(array, "shape")) return true;
+  const nb::object shape = array.attr("shape");
+  for (const nb::handle length : shape) {
+    if (!length.equal(nb::int_(1))) return false;
+  }
+  return true;
+}
+
 Value value_at(nb::handle object, const std::string& path, int depth) {
   PyObject* const pointer = object.ptr();
   if (pointer == Py_None) return {};
@@ -104,14 +114,16 @@ Value value_at(nb::handle object, const std::string& path, int depth) {
   if (PyDict_Check(pointer)) return dict_at(object, path, depth_within(depth, path));
   if (PyList_Check(pointer) || PyTuple_Check(pointer)) return list_at(object, path, depth_within(depth, path));
   if (nb::isinstance<PythonRef>(object)) return nb::cast<PythonRef&>(object).reference;
-  if (nb::hasattr(object, "item") && nb::hasattr(object, "dtype")) {
-    const nb::object number = object.attr("item")();  // raises ValueError for more than one
+  const bool is_array = nb::hasattr(object, "item") && nb::hasattr(object, "dtype");
+  if (is_array && has_one_item(object)) {
+    const nb::object number = object.attr("item")();
     if (!nb::hasattr(number, "dtype")) return value_at(number, path, depth);
   }
   const nb::str type{nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(pointer)))};
   raise(PyExc_TypeError, path,
         std::string("an object of ") + type.c_str() +
-            " cannot be stored; None, bool, int, float, str, lists and dictionaries of these can");
+            " cannot be stored; None, bool, int, float, str, lists and dictionaries of these can" +
+            (is_array ? ", such as the list that its tolist() returns" : ""));
 }
 
 }  // namespace

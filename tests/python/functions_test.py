@@ -172,6 +172,23 @@ def test_values_that_cannot_be_stored_name_their_key(fit):
     assert "surrogates not allowed" in texts[4] and len(texts) == 5
 
 
+def test_an_array_of_several_numbers_names_its_key(fit):
+    numpy = pytest.importorskip("numpy")
+
+    def reports(config):
+        tune.report({"text": "", "one": numpy.ones((1, 1))})
+        for value in (numpy.arange(3), numpy.empty(0)):
+            try:
+                tune.report({"a": {"b": value}})
+            except TypeError as error:
+                tune.report({"text": str(error), "one": 0})
+
+    history = fit(reports)[0].metrics_dataframe
+    assert list(history["one"]) == [1, 0, 0]
+    for text in history["text"][1:]:
+        assert text.startswith("\"a/b\": an object of <class 'numpy.ndarray'> cannot be stored") and "tolist()" in text
+
+
 def test_a_dictionary_that_is_changed_while_it_is_reported_is_an_error(fit):
     class Number:
         """A number that calls a function when it is fetched."""
