@@ -236,7 +236,7 @@ def _stored_searcher(searcher, param_space, tune_config):
     space."""
     from cadre.tune.search_space import Function, has_domains
 
-    if not hasattr(searcher, "_stored"):
+    if isinstance(searcher, type) or not hasattr(searcher, "_stored"):
         raise TypeError(f"search_alg is {searcher!r}; it must be a searcher, such as those of cadre.tune.search")
     uses_space = searcher.set_search_properties(tune_config.metric, tune_config.mode, param_space)
     if not uses_space and has_domains(param_space, but=Function):  # functions see what it suggests
@@ -261,7 +261,7 @@ def stored_options(param_space, tune_config, run_config):
     if tune_config.search_alg is not None:
         tune.update(_stored_searcher(tune_config.search_alg, param_space or {}, tune_config))
     if tune_config.scheduler is not None:
-        if not hasattr(tune_config.scheduler, "_stored"):
+        if isinstance(tune_config.scheduler, type) or not hasattr(tune_config.scheduler, "_stored"):
             raise TypeError(f"scheduler is {tune_config.scheduler!r}; it must be a scheduler, such as those of "
                             "cadre.tune.schedulers")
         tune_config.scheduler.set_search_properties(tune_config.metric, tune_config.mode)
