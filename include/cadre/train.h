@@ -112,8 +112,9 @@ struct ReportOptions {
 ///
 /// Throws InvalidArgument for metrics that cannot be stored: a value over 1 MiB or with more than 53 levels of lists
 /// and dictionaries, or metrics of more than 32 MiB in total; for a validation without a checkpoint, without a
-/// function, or with a config that cannot be stored. Throws Error if called in another thread than the function's.
-/// After an error nothing was reported, and the other ranks keep waiting.
+/// function, or with a config that cannot be stored. Throws Error if called in another thread than the function's, and
+/// in a worker that is no rank, such as a trial's: tune::report is for those. Outside a worker it warns once and does
+/// nothing. After an error nothing was reported, and the other ranks keep waiting.
 void report(const Metrics& metrics);
 /// Reports a result without a checkpoint, while other ranks may have one.
 void report(const Metrics& metrics, const ReportOptions& options);

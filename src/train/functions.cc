@@ -1,41 +1,32 @@
 // The functions that a training function calls (cadre/train.h), implemented with the session of its worker.
-#include <cstdio>
-#include <utility>
-
 #include "base/directory.h"
 #include "cadre/error.h"
 #include "cadre/train.h"
 #include "train/part_check.h"
 #include "train/session.h"
 #include "train/validator.h"
+#include "worker/reporting.h"
 
 namespace cadre::train {
 namespace fs = std::filesystem;
-namespace {
-
-// Returns the session for a report; outside a worker nullptr, with a warning the first time.
-Session* here() {
-  static bool warned = false;
-  Session* const session = Session::current();
-  if (session == nullptr && !std::exchange(warned, true))
-    std::fputs("cadre: train::report was called outside a worker; results go nowhere\n", stderr);
-  return session;
-}
-
-}  // namespace
-
 void report(const Metrics& metrics) { report(metrics, ReportOptions{}); }
 
 void report(const Metrics& metrics, const ReportOptions& options) {
-  if (Session* session = here()) session->report(metrics, options);
+  Session* session = Session::current();
+  if (session == nullptr) return worker::report_nowhere("train::report");
+  session->report(metrics, options);
 }
 
 void report(const Metrics& metrics, const Checkpoint& checkpoint, const ReportOptions& options) {
-  if (Session* session = here()) session->report(metrics, checkpoint, options);
+  Session* session = Session::current();
+  if (session == nullptr) return worker::report_nowhere("train::report");
+  session->report(metrics, checkpoint, options);
 }
 
 void report(const Metrics& metrics, const CheckpointWriter& write, const ReportOptions& options) {
-  if (Session* session = here()) session->report(metrics, write, options);
+  Session* session = Session::current();
+  if (session == nullptr) return worker::report_nowhere("train::report");
+  session->report(metrics, write, options);
 }
 
 std::optional<Checkpoint> get_checkpoint() {

@@ -20,6 +20,7 @@
 #include "train/notices.h"
 #include "worker/checkpoint_maker.h"
 #include "worker/key_value_store.h"
+#include "worker/reporting.h"
 
 namespace cadre::train {
 
@@ -86,6 +87,7 @@ class Session {
 
   channel::WorkerEnd& controller_;
   const RankAssignment assignment_;
+  const worker::Reporting reporting_{"train::report"};
   std::shared_ptr<worker::KeyValueStore> store_;
   worker::CheckpointMaker checkpoints_;
   std::optional<Checkpoint> latest_checkpoint_;

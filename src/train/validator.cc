@@ -14,6 +14,7 @@
 #include "worker/entries.h"
 #include "worker/host.h"
 #include "worker/parent_run.h"
+#include "worker/reporting.h"
 #include "worker/root_engine.h"
 #include "worker/worker.h"
 
@@ -56,6 +57,7 @@ Value run_validator(channel::WorkerEnd& controller, const Value& payload,
   worker::prepare_process(assignment.visible_devices, assignment.checkpoint, assignment.run_directory);
   if (assignment.worker_resources) worker::set_root_resources(*assignment.worker_resources);
   const ValidatorRun parent(assignment);
+  const worker::Reporting reporting("the metrics that it returns");
   const auto validate = [&] { return function(assignment); };
   const Metrics metrics = assignment.worker_resources ? validate() : without_workers(controller, validate);
   base::check_metrics(metrics);

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdio>
 #include <filesystem>
 
 #include "base/clock.h"
@@ -23,6 +22,7 @@
 #include "tune/result_keys.h"
 #include "worker/entries.h"
 #include "worker/given_nodes.h"
+#include "worker/reporting.h"
 #include "worker/root_engine.h"
 #include "worker/wait_for_space.h"
 #include "worker/worker.h"
@@ -43,12 +43,6 @@ void add_total(Metrics& row, const Metrics& before, std::string_view part, std::
   const Value* value = row.find(part);
   if (value == nullptr || !value->is_integer() || row.contains(total)) return;
   row.set(total, static_cast<std::int64_t>(before.number(total).value_or(0)) + value->get<std::int64_t>());
-}
-
-void warn_once_outside() {
-  static bool warned = false;
-  if (std::exchange(warned, true)) return;
-  std::fputs("cadre: tune::report was called outside a trial; results go nowhere\n", stderr);
 }
 
 }  // namespace
@@ -256,19 +250,19 @@ void detail::report_returned_number(const Value& number) {
 
 void report(const Metrics& metrics) {
   Session* session = Session::current();
-  if (session == nullptr) return warn_once_outside();
+  if (session == nullptr) return worker::report_nowhere("tune::report");
   session->report(metrics);
 }
 
 void report(const Metrics& metrics, const Checkpoint& checkpoint) {
   Session* session = Session::current();
-  if (session == nullptr) return warn_once_outside();
+  if (session == nullptr) return worker::report_nowhere("tune::report");
   session->report(metrics, checkpoint);
 }
 
 void report(const Metrics& metrics, const CheckpointWriter& write) {
   Session* session = Session::current();
-  if (session == nullptr) return warn_once_outside();
+  if (session == nullptr) return worker::report_nowhere("tune::report");
   session->report(metrics, write);
 }
 

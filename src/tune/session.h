@@ -14,6 +14,7 @@
 #include "tune/assignment.h"
 #include "worker/checkpoint_maker.h"
 #include "worker/parent_run.h"
+#include "worker/reporting.h"
 
 namespace cadre::tune {
 
@@ -75,6 +76,7 @@ class Session final : public worker::ParentRun {
 
   channel::WorkerEnd& controller_;
   TrialAssignment assignment_;
+  worker::Reporting reporting_{"tune::report"};
   std::function<void()> take_over_ = {};
   worker::CheckpointMaker checkpoints_;
   std::string hostname_;

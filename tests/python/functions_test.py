@@ -12,7 +12,7 @@ import weakref
 
 import pytest
 
-from cadre import _functions, tune
+from cadre import _functions, train, tune
 
 
 def reports_once(config):
@@ -152,6 +152,11 @@ def test_a_report_of_another_thread_is_refused(fit):
         tune.report({"error": errors[0]})
 
     assert "thread" in fit(reports_elsewhere)[0].metrics["error"]
+
+
+def test_a_report_to_a_training_run_is_an_error_in_a_trial(fit):
+    error = fit(lambda config: train.report({"x": 1}))[0].error
+    assert "train::report records nothing here: this worker reports with tune::report" in str(error)
 
 
 def test_values_that_cannot_be_stored_name_their_key(fit):

@@ -119,6 +119,10 @@ void trains_and_dies(const Config& config) {
   trains(config);
 }
 
+// Reports by the function of the other kind of worker.
+void reports_as_a_rank(const Config&) { train::report({{"score", 1}}); }
+void reports_as_a_trial(const Config&) { tune::report({{"score", 1}}); }
+
 tune::Trainable with_workers(tune::Trainable trainable, int workers = 2) {
   PlacementGroup group{.bundles = {{.cpus = 0}}};
   for (int i = 0; i < workers; ++i) group.bundles.push_back({.cpus = 1});
@@ -154,6 +158,20 @@ TEST(TrainInTrial, ReportsAndCheckpointsAreTheTrials) {
     EXPECT_THAT(lines_of(directory / "result.json"), ::testing::SizeIs(3)) << directory;
     EXPECT_THAT(lines_of(directory / "progress.csv"), ::testing::SizeIs(4)) << directory;
   }
+}
+
+// The results would be lost, and the trial or run successful.
+TEST(TrainInTrial, AReportByTheFunctionOfTheOtherKindOfWorkerIsAnError) {
+  const TemporaryDirectory storage;
+  const tune::Result trial = tune::Tuner(fn<reports_as_a_rank>, options_of(storage.path(), {})).fit()[0];
+  ASSERT_TRUE(trial.error);
+  EXPECT_THAT(*trial.error, HasSubstr("train::report records nothing here: this worker reports with tune::report"));
+  EXPECT_THAT(message_of<train::TrainingFailed>([&] {
+                train::Trainer(fn<reports_as_a_trial>,
+                               {.run_config = {.name = "run", .storage_path = storage.path(), .verbose = 0}})
+                    .fit();
+              }),
+              HasSubstr("tune::report records nothing here: this worker reports with train::report"));
 }
 
 TEST(TrainInTrial, CheckpointsMayBeValidatedWithTheBundlesOfTheTrial) {

@@ -25,9 +25,9 @@ namespace cadre::tune {
 /// is added unless it is given. `done` set to true ends the trial.
 ///
 /// Throws InvalidArgument for metrics that cannot be stored: a value over 1 MiB or with more than 53 levels of lists
-/// and dictionaries, or metrics of more than 32 MiB in total; Error if called in another thread. Then nothing was
-/// reported, and the function may continue. Outside a worker it warns once and does nothing, so that a training
-/// function can be run on its own.
+/// and dictionaries, or metrics of more than 32 MiB in total; Error if called in another thread, or in a worker that is
+/// no trial's, such as a rank's: train::report is for those. Then nothing was reported, and the function may continue.
+/// Outside a worker it warns once and does nothing, so that a training function can be run on its own.
 void report(const Metrics& metrics);
 
 /// Reports a result with a checkpoint: a directory, which is copied or moved. When the call returns the checkpoint is
