@@ -130,7 +130,9 @@ TEST_F(LogLines, AReasonIsSaidOnceWhateverTheDirectoryAndTheAddresses) {
 
 TEST_F(LogLines, AnErrorOfPythonIsSummarisedByItsExceptionAndNotByTheTitleOfItsTraceback) {
   feed(ControllerStarted{{.cpus = 2}});
-  feed(FunctionThrew{0, 1, "Traceback (most recent call last):\n  File \"a.py\", line 3, in train\nKeyError: 'lr'\n"});
+  EXPECT_THAT(feed(FunctionThrew{
+                  0, 1, "Traceback (most recent call last):\n  File \"a.py\", line 3, in train\nKeyError: 'lr'\n"}),
+              ::testing::Contains(HasSubstr("\n  KeyError: 'lr'\n  /")));
   EXPECT_EQ(errors_text({&experiment_.trials()[0]}, "/results/mine", base::Encoding::utf8),
             "Trial 00000 errored after 0 iterations: KeyError: 'lr'\n  /results/mine/00000/error.txt");
 }

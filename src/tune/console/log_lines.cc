@@ -42,7 +42,8 @@ std::string numbers_text(const Metrics& metrics, const LogDetail& detail) {
 
 // Returns the lines of the message, all but the first indented.
 std::string lines_text(const std::string& message, base::Encoding encoding) {
-  const std::string brief = base::without_native_stacks(message);
+  std::string brief = base::without_native_stacks(message);
+  while (brief.ends_with('\n')) brief.pop_back();
   std::string text;
   std::size_t count = 0;
   for (std::size_t begin = 0; begin <= brief.size();) {
