@@ -27,13 +27,16 @@ bool is_listed(const fs::path& directory) {
   }
 }
 
+// Returns true for the name of a directory that is being made, by a restore from a storage.
+bool is_unfinished(const fs::path& directory) { return directory.filename().native().starts_with(".cadre_"); }
+
 // Adds the directories of experiments and studies below a directory, except those inside one. Does not follow links,
-// and passes over what cannot be read or is deleted meanwhile.
+// and passes over what is being made, cannot be read or is deleted meanwhile.
 void find_experiments(const fs::path& directory, int depth, std::vector<fs::path>& found) {
   std::error_code gone;
   for (fs::directory_iterator it(directory, gone); it != fs::directory_iterator(); it.increment(gone)) {
     std::error_code unreadable;
-    if (!it->is_directory(unreadable) || it->is_symlink(unreadable)) continue;
+    if (!it->is_directory(unreadable) || it->is_symlink(unreadable) || is_unfinished(it->path())) continue;
     if (is_listed(it->path())) {
       found.push_back(it->path());
     } else if (depth < kDeepest) {

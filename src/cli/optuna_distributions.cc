@@ -62,11 +62,12 @@ Parameters drawn_parameters(const tune::ResultGrid& grid) {
   Parameters parameters;
   for (const std::string& path : paths) {
     Parameter& parameter = parameters[path];
+    std::set<std::string> known;  // as JSON
     for (const tune::Result& trial : grid) {
       const Value* const value = trial.config.find(path);
       if (value == nullptr) continue;
       const Value choice = optuna_choice(*value);
-      if (std::ranges::find(parameter.values, choice) == parameter.values.end()) parameter.values.push_back(choice);
+      if (known.insert(to_json(choice)).second) parameter.values.push_back(choice);
     }
   }
   if (const Value* const space = grid.summary().options.find("param_space"); space != nullptr && space->is_dict()) {

@@ -439,6 +439,12 @@ class CliTest(unittest.TestCase):
         self.assertIsNone(listed["experiment"]["error"])
         self.assertIn("unreadable", cadre("ls", self.storage))
 
+    def test_a_directory_that_a_restore_is_making_is_not_listed(self):
+        making = self.storage / ".cadre_restoring-abc123"
+        self.addCleanup(shutil.rmtree, making)
+        shutil.copytree(self.experiment, making / "half")
+        self.assertNotIn("half", [one["name"] for one in document("ls", self.storage)["experiments"]])
+
     def test_a_thousand_trials(self):
         storage = self.storage / "many"
         self.assertEqual(run_console_tool(storage, "trials=1000", "iterations=1", "fifo=1").wait(120), 0)
