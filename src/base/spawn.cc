@@ -49,7 +49,8 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
 Spawned spawn(const SpawnOptions& options) {
   const Preparation prepared(options);
   const std::vector<char*> arguments = pointers_to(options.command);
-  const std::vector<char*> variables = pointers_to(options.environment.value_or(std::vector<std::string>{}));
+  std::vector<char*> variables;
+  if (options.environment) variables = pointers_to(*options.environment);
   Spawned spawned;
   spawned.error = ::posix_spawnp(&spawned.process, arguments.front(), &prepared.actions, &prepared.attributes,
                                  arguments.data(), options.environment ? variables.data() : environ);
