@@ -335,7 +335,7 @@ def test_bad_options_are_named_before_anything_runs(fit, tmp_path):
         fit(reports_its_config, scheduler="pbt")
     with pytest.raises(TypeError, match="search_alg is 'random'; it must be a searcher"):
         fit(reports_its_config, search_alg="random")
-    with pytest.raises(TypeError, match="scheduler is <class .*ASHAScheduler'>; it must be a scheduler"):
+    with pytest.raises(TypeError, match="scheduler is <class .*AsyncHyperBandScheduler'>; it must be a scheduler"):
         fit(reports_its_config, scheduler=ASHAScheduler)
     with pytest.raises(TypeError, match="search_alg is <class .*TPE'>; it must be a searcher"):
         fit(reports_its_config, search_alg=tune.search.TPE)
