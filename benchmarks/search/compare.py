@@ -105,7 +105,10 @@ def compare(args, name, function, parallel):
 
 def seconds_of(command):
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=HERE, env=ENVIRONMENT)
-    return json.loads(done.stdout)["seconds"]
+    line = json.loads(done.stdout)
+    if "failed" in line:
+        sys.exit(f"{' '.join(map(str, command))}: {line['failed']}")
+    return line["seconds"]
 
 
 def compare_speed(args, name):
