@@ -9,6 +9,7 @@ extern char** environ;
 namespace cadre::base {
 namespace {
 
+// Attributes and file actions of posix_spawn.
 class Preparation {
  public:
   explicit Preparation(const SpawnOptions& options) {

@@ -17,7 +17,7 @@ struct SpawnOptions {
   // Descriptors of this process, and their numbers in the program. The others that it gets are those without
   // FD_CLOEXEC.
   std::vector<std::pair<int, int>> descriptors = {};
-  bool in_own_group = false;  // whether it leads a process group of its own
+  bool in_own_group = false;  // true: it leads a process group of its own
 };
 
 struct Spawned {

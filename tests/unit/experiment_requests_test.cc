@@ -80,14 +80,19 @@ TEST(ExperimentRequests, ATrialThatFailsInsteadOfStoppingIsNotTriedAgain) {
   EXPECT_EQ(driver.trial(0).error, "");
 }
 
+PopulationBasedTraining pbt_at_each_iteration() {
+  return {.time_attr = "training_iteration",
+          .metric = "score",
+          .mode = Mode::max,
+          .perturbation_interval = 1,
+          .hyperparam_mutations = {{"x", uniform(0, 1)}}};
+}
+
 TEST(ExperimentRequests, ATrialWhoseWorkerDeclinesToTakeOverDoesNotRunAgain) {
   TunerOptions options = options_of(2);
-  options.tune_config.scheduler = PopulationBasedTraining{.time_attr = "training_iteration",
-                                                          .metric = "score",
-                                                          .mode = Mode::max,
-                                                          .perturbation_interval = 1,
-                                                          .hyperparam_mutations = {{"x", uniform(0, 1)}},
-                                                          .quantile_fraction = 0.5};
+  PopulationBasedTraining pbt = pbt_at_each_iteration();
+  pbt.quantile_fraction = 0.5;
+  options.tune_config.scheduler = pbt;
   Trainable trainable("f");
   trainable.methods.reset_config = true;
   Driver driver(options, {{.cpus = 2}}, {}, trainable);
@@ -189,13 +194,10 @@ TEST(ExperimentRequests, TheBudgetWaitsForTheEndOfThePause) {
 
 TEST(ExperimentRequests, TheDeadlineOfABarrierBeginsAnewAfterThePause) {
   TunerOptions options = options_of(2);
-  options.tune_config.scheduler = PopulationBasedTraining{.time_attr = "training_iteration",
-                                                          .metric = "score",
-                                                          .mode = Mode::max,
-                                                          .perturbation_interval = 1,
-                                                          .hyperparam_mutations = {{"x", uniform(0, 1)}},
-                                                          .synch = true,
-                                                          .synch_deadline = 60};
+  PopulationBasedTraining pbt = pbt_at_each_iteration();
+  pbt.synch = true;
+  pbt.synch_deadline = 60;
+  options.tune_config.scheduler = pbt;
   Driver driver(options, 2);
   EXPECT_THAT(driver.report(0, {{"training_iteration", 1}, {"score", 0.5}}, ".reporting"), ElementsAre("pause 0"));
   const Timer barrier = driver.all<StartTimer>().at(0)->timer;

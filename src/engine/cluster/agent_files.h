@@ -56,7 +56,7 @@ class AgentFiles {
   std::optional<TimePoint> next_look() const;
 
  private:
-  // What was sent of a file.
+  // The part of a file that was sent.
   struct Sent {
     std::uint64_t bytes = 0;
     std::vector<std::byte> end = {};  // the last of them, which show that they are still there
