@@ -1,15 +1,19 @@
 #include "base/output_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <random>
+#include <string>
 #include <system_error>
 #include <utility>
 
 #include "base/file.h"
 #include "base/file_descriptor.h"
 #include "base/system_error.h"
+#include "cadre/error.h"
 
 namespace cadre::base {
 namespace fs = std::filesystem;
@@ -18,10 +22,14 @@ OutputFile::OutputFile(fs::path named) : named_(std::move(named)), written_(name
   std::error_code unknown;
   const fs::file_status status = fs::symlink_status(named_, unknown);
   if (fs::exists(status) && !fs::is_regular_file(status)) return;
-  written_ += ".tmp";
-  // A new file: another user may have put a link there.
-  if (::unlink(written_.c_str()) != 0 && errno != ENOENT) throw_storage_error("write", written_);
-  open_file(written_, O_WRONLY | O_CREAT | O_EXCL, "write");
+  // A name that nobody has: the user's files beside it stay, and another user cannot have put a link there.
+  written_ += fmt::format(".{:08x}.tmp", std::random_device()());
+  const FileDescriptor file = open_file(written_, O_WRONLY | O_CREAT | O_EXCL, "write");
+  const auto mode = static_cast<::mode_t>(status.permissions() & fs::perms::all);
+  if (!fs::exists(status) || ::fchmod(file.get(), mode) == 0) return;
+  const std::string reason = last_system_error();
+  ::unlink(written_.c_str());
+  throw StorageError("cannot give " + written_.string() + " the permissions of " + named_.string() + ": " + reason);
 }
 
 OutputFile::~OutputFile() {

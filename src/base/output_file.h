@@ -6,8 +6,8 @@
 
 namespace cadre::base {
 
-// Makes a file beside the named one, which keeps its content until finish() replaces it. A link, a pipe or a device,
-// such as /dev/stdout, is written to as it is.
+// Makes a file beside the named one, with the same permissions, which keeps its content until finish() replaces it. A
+// link, a pipe or a device, such as /dev/stdout, is written to as it is.
 class OutputFile {
  public:
   // Throws StorageError.

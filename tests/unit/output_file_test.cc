@@ -44,13 +44,23 @@ TEST(OutputFile, ALinkIsWrittenThroughAndStays) {
   EXPECT_EQ(read_file(directory / "table"), "whole");
 }
 
-TEST(OutputFile, IsNotWrittenThroughALinkThatAnotherUserHasPutBesideIt) {
+TEST(OutputFile, FilesAndLinksBesideItStay) {
   const TemporaryDirectory directory;
   write_file(directory / "private", "mine");
   fs::create_symlink(directory / "private", directory / "table.tmp");
   write_output_file(directory / "table", "whole");
   EXPECT_EQ(read_file(directory / "private"), "mine");
+  EXPECT_TRUE(fs::is_symlink(directory / "table.tmp"));
   EXPECT_EQ(read_file(directory / "table"), "whole");
+}
+
+TEST(OutputFile, ASuccessorHasItsPermissions) {
+  const TemporaryDirectory directory;
+  write_file(directory / "table", "former");
+  constexpr fs::perms own = fs::perms::owner_read | fs::perms::owner_write;
+  fs::permissions(directory / "table", own);
+  write_output_file(directory / "table", "whole");
+  EXPECT_EQ(fs::status(directory / "table").permissions(), own);
 }
 
 TEST(OutputFile, APipeIsWrittenToAndStays) {
